@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The GObject around BinState: class, construction, state changes.
+#include "gstholoflowbin.h"
+
+#include "gstholoflowlog.h"
+
+using holoflow::gst::BinState;
+
+struct _GstHoloflowBin {
+  GstElement parent;
+  BinState *state;  // owned; a GObject has no constructor of its own
+};
+
+G_DEFINE_FINAL_TYPE(GstHoloflowBin, gst_holoflow_bin, GST_TYPE_ELEMENT)
+GST_ELEMENT_REGISTER_DEFINE(holoflowbin, "holoflowbin", GST_RANK_NONE, GST_TYPE_HOLOFLOW_BIN)
+
+namespace holoflow::gst {
+
+BinState &state_of(GstElement *element) { return *GST_HOLOFLOW_BIN(element)->state; }
+
+std::shared_ptr<const GraphModel> model_of(BinState &state) {
+  std::lock_guard lock(state.mutex);
+  return state.model;
+}
+
+namespace {
+
+// Everything that is wrong whatever the caps will be is said here, before anything flows.
+bool open_graph(BinState &state) {
+  follow_log_threshold();
+  const auto model = model_of(state);
+  const auto faults = model->judge();
+  if (!faults.empty()) {
+    post_graph_faults(state.element, model->settings().graph, faults, model->missing_file());
+    return false;
+  }
+  if (model->settings().device != runtime::CompilerConfig::Device::Cuda) return true;
+  try {
+    (void)runtime::cuda_device(model->settings().cuda_device);
+    return true;
+  } catch (const std::exception &error) {
+    post_error(state.element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, error.what(),
+               "device=cuda");
+    return false;
+  }
+}
+
+}  // namespace
+
+}  // namespace holoflow::gst
+
+// A file may have changed since the property was set.
+static gboolean reload_graph(BinState &state) {
+  return holoflow::gst::load_graph(state) && holoflow::gst::open_graph(state);
+}
+
+static GstStateChangeReturn gst_holoflow_bin_change_state(GstElement *element,
+                                                          GstStateChange transition) {
+  BinState &state = holoflow::gst::state_of(element);
+  switch (transition) {
+  case GST_STATE_CHANGE_NULL_TO_READY:
+    if (!reload_graph(state)) return GST_STATE_CHANGE_FAILURE;
+    break;
+  case GST_STATE_CHANGE_READY_TO_PAUSED: state.stream.start(); break;
+  // Whatever waits for the graph must leave before the pads can be deactivated.
+  case GST_STATE_CHANGE_PAUSED_TO_READY: state.stream.halt(); break;
+  default: break;
+  }
+  const auto result =
+      GST_ELEMENT_CLASS(gst_holoflow_bin_parent_class)->change_state(element, transition);
+  // Now nobody pushes any more: the threads can be joined.
+  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
+      (transition == GST_STATE_CHANGE_READY_TO_PAUSED && result == GST_STATE_CHANGE_FAILURE)) {
+    state.stream.halt();
+    state.stream.stop();
+  }
+  return result;
+}
+
+static void gst_holoflow_bin_set_property(GObject *object, guint id, const GValue *value,
+                                          GParamSpec *spec) {
+  holoflow::gst::set_property(holoflow::gst::state_of(GST_ELEMENT(object)), id, value, spec);
+}
+
+static void gst_holoflow_bin_get_property(GObject *object, guint id, GValue *value,
+                                          GParamSpec *spec) {
+  holoflow::gst::get_property(holoflow::gst::state_of(GST_ELEMENT(object)), id, value, spec);
+}
+
+static void gst_holoflow_bin_finalize(GObject *object) {
+  delete GST_HOLOFLOW_BIN(object)->state;
+  G_OBJECT_CLASS(gst_holoflow_bin_parent_class)->finalize(object);
+}
+
+static void gst_holoflow_bin_init(GstHoloflowBin *self) {
+  self->state = new BinState(GST_ELEMENT(self));
+  // Pads exist from here on: "sink" and "src" until a graph says otherwise.
+  holoflow::gst::load_graph(*self->state);
+}
+
+static void gst_holoflow_bin_class_init(GstHoloflowBinClass *klass) {
+  GObjectClass *object_class = G_OBJECT_CLASS(klass);
+  object_class->set_property = gst_holoflow_bin_set_property;
+  object_class->get_property = gst_holoflow_bin_get_property;
+  object_class->finalize = gst_holoflow_bin_finalize;
+  holoflow::gst::install_properties(object_class);
+
+  GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
+  element_class->change_state = GST_DEBUG_FUNCPTR(gst_holoflow_bin_change_state);
+  holoflow::gst::add_pad_templates(element_class);
+  gst_element_class_set_static_metadata(
+      element_class, "Holoflow compute graph", "Filter/Effect/Converter/Video/Hardware",
+      "Runs a graph of compute tasks on each frame, on the CPU or on an NVIDIA GPU",
+      "The Holoflow authors");
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The element holoflowbin: a compute graph as a filter in a pipeline.
+#pragma once
+
+#include <gst/gst.h>
+
+#include <memory>
+#include <mutex>
+
+#include "gstholoflowmodel.h"
+#include "gstholoflowpads.h"
+#include "gstholoflowproperties.h"
+#include "gstholoflowstream.h"
+
+G_BEGIN_DECLS
+#define GST_TYPE_HOLOFLOW_BIN (gst_holoflow_bin_get_type())
+G_DECLARE_FINAL_TYPE(GstHoloflowBin, gst_holoflow_bin, GST, HOLOFLOW_BIN, GstElement)
+GST_ELEMENT_REGISTER_DECLARE(holoflowbin)
+G_END_DECLS
+
+namespace holoflow::gst {
+
+/// Everything of one element that is C++. The GObject owns it.
+///
+/// Properties may be set on any thread; pads change in NULL and READY only.
+struct BinState {
+  explicit BinState(GstElement *element) : element(element), stream(element) {}
+
+  GstElement *const element;
+  Stream stream;
+  Pads pads;
+
+  std::mutex mutex;  // guards what follows
+  GraphSettings settings;                   // the properties' values
+  std::shared_ptr<const GraphModel> model;  // shared with whoever answers a query meanwhile
+};
+
+[[nodiscard]] BinState &state_of(GstElement *element);
+[[nodiscard]] std::shared_ptr<const GraphModel> model_of(BinState &state);
+
+}  // namespace holoflow::gst

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Reading a graph from the element's properties and asking it what it does with caps.
+#include "gstholoflowmodel.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "holoflow/builtin_tasks.hh"
+#include "holoflow/core/near_name.hh"
+
+namespace holoflow::gst {
+
+namespace {
+
+struct Size {
+  size_t width, height;
+};
+// Where sizes are open. The larger ones are for graphs that cut a fixed region out of the picture.
+constexpr std::array<Size, 3> placeholders{{{64, 48}, {1920, 1088}, {4096, 4096}}};
+
+core::Error fault(const std::string &text, const std::string &node = {}) {
+  core::Error error(text);
+  error.node = node;
+  return error;
+}
+
+std::string text_param(const nlohmann::json &params, const char *name) {
+  if (!params.is_object()) return "";
+  const auto found = params.find(name);
+  return found != params.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::string cache_key(const core::TDesc &frame) {
+  std::string key = core::to_string(frame);
+  if (frame.media)
+    key += frame.media->pixel_format + "/" + frame.media->colour_matrix + "/" +
+           frame.media->colour_range;
+  return key;
+}
+
+// A fraction of counts; unknown once it leaves what caps can say.
+class Ratio {
+public:
+  void multiply(size_t numerator, size_t denominator) {
+    if (unknown_ || numerator == 0 || denominator == 0) return;
+    const size_t a = std::gcd(numerator, denominator_), b = std::gcd(numerator_, denominator);
+    const size_t n = numerator / a, m = denominator / b;
+    numerator_ = numerator_ / b;
+    denominator_ = denominator_ / a;
+    unknown_ = n > G_MAXINT / numerator_ || m > G_MAXINT / denominator_;
+    if (unknown_) return;
+    numerator_ *= n;
+    denominator_ *= m;
+  }
+  void forget() { unknown_ = true; }
+  [[nodiscard]] Rate rate() const {
+    return unknown_ ? Rate{} : Rate{static_cast<int>(numerator_), static_cast<int>(denominator_)};
+  }
+  /// Frames of the Input behind `frames` here, rounded up.
+  [[nodiscard]] size_t entering(size_t frames) const {
+    return (frames * denominator_ + numerator_ - 1) / numerator_;
+  }
+
+private:
+  size_t numerator_ = 1, denominator_ = 1;
+  bool unknown_ = false;
+};
+
+size_t index_of(const runtime::GraphPlan &graph, const std::string &name) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    if (graph.nodes[i].spec.name == name) return i;
+  return graph.nodes.size();
+}
+
+// From the Input to the Output along every node's input 0, which is whose records travel.
+struct Step {
+  size_t node;
+  int out;
+};
+std::vector<Step> main_path(const runtime::GraphPlan &graph, size_t output) {
+  std::vector<Step> path;
+  for (size_t node = output; path.size() < graph.nodes.size();) {
+    const auto edge = std::find_if(graph.edges.begin(), graph.edges.end(), [&](const auto &each) {
+      return each.to == node && each.spec.in_idx == 0;
+    });
+    if (edge == graph.edges.end()) break;
+    node = edge->from;
+    path.push_back({node, edge->spec.out_idx});
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+bool drops_by_time(const runtime::NodePlan &node) {
+  return node.spec.kind == "RateLimiter" && text_param(node.spec.settings, "policy") == "drop";
+}
+
+// How frames thin out and how long they stay between Input and Output.
+void follow(const runtime::GraphPlan &graph, size_t output, bool one_buffer_per_frame,
+            Inference &result) {
+  Ratio frames, iterations;
+  for (const auto &step : main_path(graph, output)) {
+    const auto &node = graph.nodes[step.node];
+    const auto &records = node.out_records[static_cast<size_t>(step.out)];
+    if (node.in_tids.empty()) {
+      iterations.multiply(1, records.count);
+      result.delay_frames += records.count - 1;
+      result.held_frames += records.count;
+    }
+    if (const auto &window = node.infer.window) {
+      result.delay_frames += frames.entering(window->size);
+      result.held_frames += frames.entering(std::max(window->capacity, window->size));
+      iterations = frames;
+      iterations.multiply(1, window->stride);
+      frames.multiply(std::min(window->size, window->stride), window->stride);
+    }
+    if (records.source == runtime::RecordPlan::Source::Merged) frames = iterations;
+    if (drops_by_time(node)) {
+      frames.forget();
+      iterations.forget();
+    }
+  }
+  result.buffers_per_frame = (one_buffer_per_frame ? frames : iterations).rate();
+}
+
+std::string names_of(const std::vector<PortNode> &ports) {
+  std::string names;
+  for (const auto &port : ports) names += (names.empty() ? "\"" : ", \"") + port.name + "\"";
+  return names;
+}
+
+void judge_count(const std::vector<PortNode> &ports, const char *type, const char *advice,
+                 std::vector<core::Error> &faults) {
+  if (ports.size() == 1) return;
+  faults.push_back(fault(
+      std::string("expected one ") + type + " node, got " +
+      (ports.empty() ? "none; " + std::string(advice)
+                     : std::to_string(ports.size()) + " (" + names_of(ports) +
+                           "); more than one comes with a later release of holoflowbin")));
+}
+
+bool same_texts(const std::vector<core::Error> &a, const std::vector<core::Error> &b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto &x, const auto &y) {
+    return std::string_view(x.what()) == y.what();
+  });
+}
+
+}  // namespace
+
+std::string describe(const std::vector<core::Error> &faults) {
+  std::string text;
+  for (const auto &each : faults) {
+    if (!text.empty()) text += '\n';
+    text += each.what();
+  }
+  return text;
+}
+
+GraphModel::GraphModel(GraphSettings settings) : settings_(std::move(settings)) {
+  register_builtin_tasks(registry_);
+  read();
+  if (faults_.empty()) merge_settings();
+  find_ports();
+}
+
+void GraphModel::read() {
+  if (settings_.graph.find_first_not_of(" \t\r\n") == std::string::npos) {
+    faults_.push_back(fault("no graph is set; set the property \"graph\" to a file, to JSON or to a "
+                            "chain like \"upload ! sqrt ! download\""));
+    return;
+  }
+  try {
+    spec_ = core::GraphSpec::from_text(settings_.graph, registry_.keys());
+  } catch (const core::GraphError &error) {
+    faults_ = error.faults;
+    missing_file_ = error.reason == core::GraphError::Reason::FileNotFound;
+  } catch (const std::exception &error) {
+    faults_.push_back(fault(error.what()));
+  }
+}
+
+void GraphModel::merge_settings() {
+  if (settings_.settings.find_first_not_of(" \t\r\n") == std::string::npos) return;
+  nlohmann::json patch;
+  std::string why = "expected a JSON object of node names";
+  try {
+    patch = nlohmann::json::parse(settings_.settings, nullptr, true, true);
+  } catch (const std::exception &error) {
+    why = error.what();
+  }
+  if (!patch.is_object()) {
+    faults_.push_back(fault("settings: " + why + "; write {\"node\": {\"param\": value}}"));
+    return;
+  }
+  std::vector<std::string> names;
+  for (const auto &node : spec_.nodes) names.push_back(node.name);
+  for (const auto &[name, params] : patch.items()) {
+    const auto node = std::find_if(spec_.nodes.begin(), spec_.nodes.end(),
+                                   [&](const auto &each) { return each.name == name; });
+    if (node == spec_.nodes.end()) {
+      faults_.push_back(fault("settings: there is no node \"" + name + "\"" +
+                              core::suggestion(name, names)));
+    } else if (!params.is_object()) {
+      faults_.push_back(fault("settings: expected an object of params for node \"" + name +
+                              "\", got " + params.dump(), name));
+    } else {
+      node->settings.merge_patch(params);
+    }
+  }
+}
+
+void GraphModel::find_ports() {
+  for (const auto &node : spec_.nodes) {
+    if (node.kind == "Input")
+      inputs_.push_back({node.name, text_param(node.settings, "as"),
+                         text_param(node.settings, "caps"), ""});
+    else if (node.kind == "Output")
+      outputs_.push_back({node.name, "", "", text_param(node.settings, "format")});
+  }
+}
+
+runtime::CompilerConfig GraphModel::config(const core::TDesc &frame) const {
+  runtime::CompilerConfig config;
+  config.device = settings_.device;
+  config.cuda_device = settings_.cuda_device;
+  if (!settings_.trace_location.empty()) {
+    const std::filesystem::path file = settings_.trace_location;
+    config.log_dir = file.has_parent_path() ? file.parent_path() : ".";
+    config.trace_filename = file.filename();
+    config.enable_profiling = true;
+  }
+  for (const auto &input : inputs_) config.inputs.emplace(input.name, frame);
+  return config;
+}
+
+Inference GraphModel::compute(const core::TDesc &frame) const {
+  Inference result;
+  try {
+    const runtime::Compiler compiler(registry_, config(frame));
+    auto inferred = compiler.infer(spec_);
+    result.faults = std::move(inferred.faults);
+    if (!result.ok()) return result;
+    const auto &port = outputs_.front();
+    const size_t output = index_of(inferred.graph, port.name);
+    const auto &node = inferred.graph.nodes.at(output);
+    const auto &tensor = node.infer.input_descs.at(0);
+    size_t records = tensor.rank() >= 3 ? tensor.shape[0] : 1;
+    if (const auto path = main_path(inferred.graph, output); !path.empty())
+      records = inferred.graph.nodes[path.back().node]
+                    .out_records.at(static_cast<size_t>(path.back().out))
+                    .count;
+    try {
+      result.layout = output_layout(tensor, records, port.format);
+    } catch (const CapsError &error) {
+      result.faults.push_back(fault("node \"" + port.name + "\" (Output): " + error.what(),
+                                    port.name));
+      return result;
+    }
+    follow(inferred.graph, output, tensor.rank() < 3 || records == tensor.shape[0], result);
+  } catch (const std::exception &error) {
+    result.faults.push_back(fault(error.what()));
+  }
+  return result;
+}
+
+std::shared_ptr<const Inference> GraphModel::infer(const core::TDesc &frame) const {
+  const std::string key = cache_key(frame);
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
+  }
+  // Without the lock: two threads may compute the same, neither waits for the other.
+  auto result = std::make_shared<const Inference>(compute(frame));
+  std::lock_guard lock(mutex_);
+  constexpr size_t cache_limit = 256;  // sizes asked for come from outside
+  if (cache_.size() >= cache_limit) cache_.clear();
+  return cache_.emplace(key, std::move(result)).first->second;
+}
+
+GraphModel::RowInference GraphModel::infer_row(const CapsRow &row) const {
+  const std::string &as = inputs_.front().as;
+  const auto at = [&](Size size) {
+    return infer(placeholder_frame(row, as, size.width, size.height));
+  };
+  const auto keeps = [](const Inference &inference, Size size) {
+    return inference.layout.kind == CapsRow::Kind::Video && inference.layout.width == size.width &&
+           inference.layout.height == size.height;
+  };
+  RowInference first;
+  for (const Size size : placeholders) {
+    RowInference result{at(size), false};
+    if (result.inference->ok()) {
+      const Size other{size.width + 32, size.height + 16};
+      const auto again = at(other);
+      result.same_size = again->ok() && keeps(*result.inference, size) && keeps(*again, other);
+      return result;
+    }
+    if (first.inference == nullptr) first = std::move(result);
+  }
+  return first;
+}
+
+std::vector<const CapsRow *> GraphModel::accepted_rows() const {
+  std::vector<const CapsRow *> rows;
+  if (inputs_.size() != 1 || outputs_.size() != 1 || !faults_.empty()) return rows;
+  CapsPtr allowed;
+  if (!inputs_.front().caps.empty())
+    allowed.reset(gst_caps_from_string(inputs_.front().caps.c_str()));
+  for (const CapsRow *row : input_rows(inputs_.front().as)) {
+    if (allowed != nullptr && !gst_caps_can_intersect(row_caps(*row).get(), allowed.get()))
+      continue;
+    if (infer_row(*row).inference->ok()) rows.push_back(row);
+  }
+  return rows;
+}
+
+std::vector<core::Error> GraphModel::refusal(const GstCaps *caps) const {
+  try {
+    const auto &input = inputs_.front();
+    const auto stream = parse_input_caps(caps, input.as);
+    const CapsPtr allowed(input.caps.empty() ? nullptr : gst_caps_from_string(input.caps.c_str()));
+    if (allowed != nullptr && !gst_caps_can_intersect(caps, allowed.get())) {
+      const TextPtr got(gst_caps_to_string(caps));
+      return {fault("node \"" + input.name + "\" (Input): expected \"" + input.caps + "\", got " +
+                    got.get() + "; convert before holoflowbin or change \"caps\"", input.name)};
+    }
+    return infer(stream.frame)->faults;
+  } catch (const CapsError &error) {
+    return {fault(error.what())};
+  }
+}
+
+std::vector<core::Error> GraphModel::infer_faults(const CapsRow &row) const {
+  const auto frame = placeholder_frame(row, inputs_.empty() ? "" : inputs_.front().as,
+                                       placeholders[0].width, placeholders[0].height);
+  if (inputs_.size() == 1 && outputs_.size() == 1) return infer(frame)->faults;
+  // Names, types and params are judged all the same.
+  return runtime::Compiler(registry_, config(frame)).infer(spec_).faults;
+}
+
+std::vector<core::Error> GraphModel::judge() const {
+  if (!faults_.empty()) return faults_;
+  if (!accepted_rows().empty()) return {};
+  std::vector<core::Error> faults;
+  judge_count(inputs_, "Input", "add a node of type \"Input\", frames enter through it", faults);
+  judge_count(outputs_, "Output", "add a node of type \"Output\", frames leave through it", faults);
+  std::vector<const CapsRow *> rows = input_rows(inputs_.empty() ? "" : inputs_.front().as);
+  if (!inputs_.empty() && !inputs_.front().caps.empty()) {
+    const auto &input = inputs_.front();
+    const CapsPtr allowed(gst_caps_from_string(input.caps.c_str()));
+    std::erase_if(rows, [&](const CapsRow *row) {
+      return allowed == nullptr || !gst_caps_can_intersect(row_caps(*row).get(), allowed.get());
+    });
+    if (rows.empty())
+      faults.push_back(fault("node \"" + input.name + "\" (Input): expected \"caps\" that meet "
+                             "what an Input takes, like \"video/x-raw,format=GRAY8\", got \"" +
+                             input.caps + "\"", input.name));
+  }
+  if (rows.empty()) return faults;
+  // The faults of the first format; where others differ, types alone may be wrong.
+  auto first = infer_faults(*rows.front());
+  if (!same_texts(first, infer_faults(*rows.back())))
+    first.push_back(fault("no format that the Input takes fits this graph; shown are the faults for " +
+                          rows.front()->name()));
+  faults.insert(faults.end(), first.begin(), first.end());
+  return faults;
+}
+
+}  // namespace holoflow::gst

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Life of a stream: start, halt, stop; runs begin and end; flushes; what others may ask.
+#include <algorithm>
+#include <utility>
+
+#include "gstholoflowlog.h"
+#include "gstholoflowstream.h"
+#include "holoflow/builtin_tasks.hh"
+
+namespace holoflow::gst {
+
+Stream::Stream(GstElement *element)
+    : element_(element), output_(element, [this](GstFlowReturn) { request_stop(); }) {
+  register_builtin_tasks(registry_);
+}
+
+Stream::~Stream() = default;
+
+void Stream::set_pads(GstPad *sink, GstPad *src) {
+  sink_ = sink;
+  output_.set_pad(src);
+}
+
+void Stream::set_model(std::shared_ptr<const GraphModel> model) {
+  std::lock_guard lock(state_mutex_);
+  model_ = std::move(model);
+  model_changed_ = true;
+}
+
+void Stream::start() {
+  output_.reset_count();
+  std::lock_guard lock(state_mutex_);
+  started_ = true;
+  flushing_ = failed_ = explained_ = false;
+  totals_ = {};
+  dropped_ = 0;
+}
+
+bool Stream::is_started() const {
+  std::lock_guard lock(state_mutex_);
+  return started_;
+}
+
+void Stream::halt() {
+  {
+    std::lock_guard lock(state_mutex_);
+    started_ = false;
+  }
+  request_stop();
+}
+
+void Stream::stop() {
+  end_run();
+  discard_run();
+  input_caps_.reset();
+  refused_caps_.reset();
+  announced_delay_.reset();
+  warned_of_drop_ = false;
+  std::lock_guard lock(state_mutex_);
+  delay_.reset();
+  device_.clear();
+  failed_ = false;
+}
+
+void Stream::request_stop() {
+  std::lock_guard lock(run_mutex_);
+  if (run_ != nullptr) run_->scheduler->request_stop();
+}
+
+GstFlowReturn Stream::state_flow() const {
+  std::lock_guard lock(state_mutex_);
+  if (!started_ || flushing_) return GST_FLOW_FLUSHING;
+  return failed_ ? GST_FLOW_ERROR : GST_FLOW_OK;
+}
+
+// The graph took no more: because it is stopped, has failed, or downstream wants no more.
+GstFlowReturn Stream::why_closed() {
+  {
+    std::unique_lock lock(state_mutex_);
+    run_over_.wait(lock, [this] { return !run_active_; });
+  }
+  if (const auto flow = state_flow(); flow != GST_FLOW_OK) return flow;
+  const auto flow = output_.flow();
+  return flow != GST_FLOW_OK ? flow : GST_FLOW_EOS;
+}
+
+bool Stream::ensure_running() {
+  {
+    std::lock_guard lock(state_mutex_);
+    if (!started_ || flushing_) return false;
+    if (run_active_) return true;
+    run_active_ = true;
+  }
+  output_.begin_run();
+  try {
+    std::lock_guard lock(run_mutex_);
+    count_run();
+    run_->scheduler->start();
+  } catch (const std::exception &error) {
+    on_finished(std::make_exception_ptr(core::Error(error.what())));
+    return false;
+  }
+  bool stopped = false;
+  {
+    std::lock_guard lock(state_mutex_);
+    stopped = !started_ || flushing_;
+  }
+  // halt or a flush that came before the start found nothing to stop.
+  if (stopped) request_stop();
+  return true;
+}
+
+void Stream::on_finished(std::exception_ptr error) {
+  if (error != nullptr) {
+    std::string text = "the graph failed";
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::exception &failure) {
+      text = failure.what();
+    } catch (...) {
+    }
+    post_error(element_, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, text,
+               "a task of the graph ended the run");
+  }
+  output_.end_run(error != nullptr);
+  // Notified with the lock: the stream may be gone as soon as it is free.
+  std::lock_guard lock(state_mutex_);
+  run_active_ = false;
+  failed_ = failed_ || error != nullptr;
+  run_over_.notify_all();
+}
+
+void Stream::end_run() {
+  {
+    std::unique_lock lock(state_mutex_);
+    run_over_.wait(lock, [this] { return !run_active_; });
+  }
+  if (run_ == nullptr) return;
+  try {
+    run_->scheduler->wait();
+  } catch (const std::exception &error) {
+    GST_DEBUG_OBJECT(element_, "the run ended: %s", error.what());  // on_finished has posted it
+  }
+}
+
+void Stream::drain() {
+  if (run_ == nullptr) return;
+  bool active = false;
+  {
+    std::lock_guard lock(state_mutex_);
+    active = run_active_;
+  }
+  if (active) run_->input->end();
+  end_run();
+}
+
+void Stream::discard_run() {
+  std::unique_ptr<Run> old;
+  std::lock_guard lock(run_mutex_);
+  if (run_ == nullptr) return;
+  count_run();
+  old = std::move(run_);
+  // With the lock: whoever asked for stats has left. The threads are joined already.
+  old.reset();
+}
+
+// Adds what the last run counted; the ledger starts anew with the next one. With run_mutex_.
+void Stream::count_run() {
+  const auto counts = count(run_->scheduler->ledger(), *run_);
+  std::lock_guard lock(state_mutex_);
+  totals_.entered += counts.entered;
+  totals_.dropped += counts.dropped;
+  totals_.failed += counts.failed;
+}
+
+Stream::Totals Stream::count(const std::map<std::string, runtime::NodeLedger> &ledger,
+                             const Run &run) {
+  Totals totals;
+  for (const auto &[name, node] : ledger) {
+    if (name == run.model->inputs().front().name) totals.entered += node.entered;
+    for (const auto &[reason, frames] : node.dropped) totals.dropped += frames;
+    totals.dropped += node.skipped;
+    totals.failed += node.failed;
+    totals.held += node.held;
+  }
+  return totals;
+}
+
+bool Stream::begin_flush(EventPtr event) {
+  {
+    std::lock_guard lock(state_mutex_);
+    flushing_ = true;
+  }
+  request_stop();
+  output_.flush_start(std::move(event));
+  return true;
+}
+
+bool Stream::end_flush(EventPtr event) {
+  end_run();
+  output_.flush_stop(std::move(event));
+  std::lock_guard lock(state_mutex_);
+  flushing_ = failed_ = false;
+  return true;
+}
+
+uint64_t Stream::frames_entered() const {
+  return run_ != nullptr ? run_->input->frames_entered() : 0;
+}
+
+void Stream::drop(const std::string &why) {
+  {
+    std::lock_guard lock(state_mutex_);
+    ++dropped_;
+  }
+  GST_WARNING_OBJECT(sink_, "a buffer is dropped: %s", why.c_str());
+  if (warned_of_drop_) return;
+  warned_of_drop_ = true;
+  post_warning(element_, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "a buffer is dropped: " + why,
+               "further ones are counted in \"stats\" without a message");
+}
+
+bool Stream::first_explanation() {
+  std::lock_guard lock(state_mutex_);
+  return !std::exchange(explained_, true);
+}
+
+std::optional<Stream::Delay> Stream::delay() const {
+  std::lock_guard lock(state_mutex_);
+  return delay_;
+}
+
+namespace {
+
+// Names of nodes may hold what a field of a GstStructure may not.
+std::string field_name(std::string name) {
+  std::replace_if(name.begin(), name.end(), [](char c) { return !g_ascii_isalnum(c) && c != '-'; },
+                  '_');
+  return name;
+}
+
+StructurePtr to_structure(const runtime::NodeLedger &node) {
+  guint64 dropped = 0;
+  for (const auto &[reason, frames] : node.dropped) dropped += frames;
+  return StructurePtr(gst_structure_new(
+      "node", "entered", G_TYPE_UINT64, node.entered, "left", G_TYPE_UINT64, node.left, "dropped",
+      G_TYPE_UINT64, dropped, "skipped", G_TYPE_UINT64, node.skipped, "failed", G_TYPE_UINT64,
+      node.failed, "held", G_TYPE_UINT64, node.held, nullptr));
+}
+
+}  // namespace
+
+StructurePtr Stream::stats() const {
+  StructurePtr nodes(gst_structure_new_empty("nodes"));
+  Totals now;
+  {
+    std::lock_guard lock(run_mutex_);
+    if (run_ != nullptr) {
+      const auto ledger = run_->scheduler->ledger();
+      now = count(ledger, *run_);
+      for (const auto &[name, node] : ledger)
+        gst_structure_set(nodes.get(), field_name(name).c_str(), GST_TYPE_STRUCTURE,
+                          to_structure(node).get(), nullptr);
+    }
+    std::lock_guard state_lock(state_mutex_);
+    now.entered += totals_.entered;
+    now.dropped += totals_.dropped + dropped_;
+    now.failed += totals_.failed;
+  }
+  std::lock_guard lock(state_mutex_);
+  return StructurePtr(gst_structure_new(
+      "application/x-holoflow-stats", "in", G_TYPE_UINT64, static_cast<guint64>(now.entered), "out",
+      G_TYPE_UINT64, static_cast<guint64>(output_.buffers_out()), "dropped", G_TYPE_UINT64,
+      static_cast<guint64>(now.dropped), "failed", G_TYPE_UINT64, static_cast<guint64>(now.failed),
+      "in-flight", G_TYPE_UINT64, static_cast<guint64>(now.held), "device", G_TYPE_STRING,
+      device_.c_str(), "nodes", GST_TYPE_STRUCTURE, nodes.get(), nullptr));
+}
+
+}  // namespace holoflow::gst

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The twelve passes. Each is a function on the plan that can be called alone in a test.
+// Faults of the graph are collected in plan.faults; a device that fails throws core::DeviceError.
+#pragma once
+
+#include "holoflow/compiler/plan.hh"
+
+namespace holoflow::compiler {
+
+/// 1. Names are unique, types registered, params known and of the right type, edges join existing
+/// nodes and no input has two producers.
+/// Reads: spec, registry.  Writes: node_index, node_faulty, edge_faulty.
+void validate(Plan &plan);
+
+/// 2. Copies nodes and sound edges into the plan and links them.
+/// Reads: spec, edge_faulty.  Writes: graph, edge_spec_index, in_edges, out_edges.
+void build_plan(Plan &plan);
+
+/// 3. Orders the nodes, producers first, and asks each factory for its contract, which is checked on
+/// the spot. Fails on cycles, sparse inputs, slots out of range, refusals and broken factories. Nodes
+/// behind a fault are reported as not checked.
+/// Reads: graph, edges.  Writes: topo_order, topo_rank, inferred, node infer, edge desc.
+void infer_types(Plan &plan);
+
+/// 4. Gives every output a tensor id and plans the frame records beside it.
+/// Reads: node infer, edges.  Writes: node and edge tids, tensor_*, record_count, out_records.
+void assign_tensors(Plan &plan);
+
+/// 5. Gives every tensor a storage; an in-place output shares its input's. A writing alias is only
+/// granted where nobody else reads that storage and no producer needs it unchanged: an optional one
+/// gets its own storage, a required one is refused.
+/// Reads: tids, in_place, const_outputs.  Writes: tid_to_sid, aliases, storage_count.
+void map_storage(Plan &plan);
+
+/// 6. Leaves each storage at most one owner: breaks optional aliases between owners, lets yielding
+/// owners give way, refuses two firm ones.
+/// Reads: ownership masks, aliases.  Writes: storage_owner, owners, ownership masks, tid_to_sid.
+void check_ownership(Plan &plan);
+
+/// 7. Makes the storage objects and the memory of those that no task owns; reuses previous blocks of
+/// equal location and size.
+/// Reads: tid_to_sid, storage_owner, device.  Writes: storages, blocks, reuse.blocks, bill.
+void allocate(Plan &plan);
+
+/// 8. Resolves each node's slots to storages.
+/// Reads: tids, storages.  Writes: adapters.
+void attach_adapters(Plan &plan);
+
+/// 9. Cuts the graph into sections at its asynchronous nodes and orders each. Fails on edges between
+/// asynchronous nodes, sections downstream of themselves and outputs that nobody pops.
+/// Reads: kinds, edges, topo_order, ownership.  Writes: sections, section_of, *_section.
+void partition_sections(Plan &plan);
+
+/// 10. Gives every section a stream (null on the CPU); previous ones are reused by position.
+/// Reads: sections, device.  Writes: streams, section stream and device, reuse.streams.
+void assign_streams(Plan &plan);
+
+/// 11. Creates tasks; nodes with a previous task of the same name, type and interface are left for
+/// update_tasks.
+/// Reads: everything above.  Writes: tasks, reuse.tasks.
+void create_tasks(Plan &plan);
+
+/// Second half of pass 11, after the previous output was taken over.
+void update_tasks(Plan &plan, std::map<std::string, std::unique_ptr<core::ITask>> &previous_tasks);
+
+/// 12. Gives tasks their logger and, where they own a slot, access to its storage.
+/// Reads: tasks, adapters.
+void bind_tasks(Plan &plan);
+
+}  // namespace holoflow::compiler

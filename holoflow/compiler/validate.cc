@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Pass 1: the specification by itself.
+#include <unordered_map>
+
+#include "holoflow/compiler/passes.hh"
+#include "holoflow/core/near_name.hh"
+
+namespace holoflow::compiler {
+
+namespace {
+
+constexpr const char *pass = "validate";
+
+void check_node(Plan &plan, size_t index) {
+  const auto &node = plan.spec->nodes[index];
+  const Place place{.pass = pass, .node = static_cast<int>(index)};
+  if (node.name.empty()) {
+    add_fault(plan, place, "a node needs a name, got an empty one");
+    plan.node_faulty[index] = true;
+  }
+  if (!plan.node_index.emplace(node.name, index).second) {
+    add_fault(plan, place, "the name is used twice; give each node a name of its own");
+    plan.node_faulty[index] = true;
+  }
+  if (!plan.registry->is_registered(node.kind)) {
+    const auto known = plan.registry->keys();
+    add_fault(plan, place,
+              "unknown type \"" + node.kind + "\"" + core::suggestion(node.kind, known));
+    plan.node_faulty[index] = true;
+    return;
+  }
+  const auto *spec = tasks::find_spec(*plan.registry, node.kind);
+  if (spec == nullptr) return;
+  for (const auto &fault : tasks::check_params(*spec, node.settings)) {
+    auto at = place;
+    at.pointer = fault.pointer;
+    add_fault(plan, at, fault.what());
+    plan.node_faulty[index] = true;
+  }
+}
+
+class EdgeChecker {
+public:
+  explicit EdgeChecker(Plan &plan) : plan_(plan) {
+    names_.reserve(plan.spec->nodes.size());
+    for (const auto &node : plan.spec->nodes) names_.push_back(node.name);
+  }
+
+  void check(size_t index) {
+    const auto &edge = plan_.spec->edges[index];
+    const auto from = find_node(edge.from, index);
+    const auto to = find_node(edge.to, index);
+    const bool slots_are_sound = check_slot(edge.out_idx, "output", edge.from, index) &
+                                 check_slot(edge.in_idx, "input", edge.to, index);
+    if (from < 0 || to < 0 || !slots_are_sound) {
+      plan_.edge_faulty[index] = true;
+      // A node with a broken connection cannot be judged.
+      if (to >= 0) plan_.node_faulty[static_cast<size_t>(to)] = true;
+      return;
+    }
+    check_single_producer(static_cast<size_t>(to), index);
+  }
+
+private:
+  int find_node(const std::string &name, size_t edge) {
+    const auto found = plan_.node_index.find(name);
+    if (found != plan_.node_index.end()) return static_cast<int>(found->second);
+    add_fault(plan_, {.pass = pass, .edge = static_cast<int>(edge)},
+              "edge " + describe(edge) + ": there is no node \"" + name + "\"" +
+                  core::suggestion(name, names_));
+    return -1;
+  }
+
+  bool check_slot(int slot, const char *side, const std::string &name, size_t edge) {
+    if (slot >= 0) return true;
+    add_fault(plan_, {.pass = pass, .slot = slot, .edge = static_cast<int>(edge)},
+              "edge " + describe(edge) + ": " + side + " " + std::to_string(slot) + " of \"" + name +
+                  "\" is out of range: slots count from 0");
+    return false;
+  }
+
+  void check_single_producer(size_t to, size_t index) {
+    const auto &edge = plan_.spec->edges[index];
+    auto &slots = producers_[to];
+    const auto [first, fresh] = slots.emplace(edge.in_idx, index);
+    if (fresh) return;
+    const auto &other = plan_.spec->edges[first->second];
+    plan_.edge_faulty[index] = true;
+    add_fault(plan_, {.pass = pass, .slot = edge.in_idx, .edge = static_cast<int>(index)},
+              "input \"" + edge.to + ":" + std::to_string(edge.in_idx) +
+                  "\" has two producers, \"" + other.from + ":" + std::to_string(other.out_idx) +
+                  "\" and \"" + edge.from + ":" + std::to_string(edge.out_idx) +
+                  "\"; remove one edge or use another input");
+  }
+
+  std::string describe(size_t index) const {
+    const auto &edge = plan_.spec->edges[index];
+    return "\"" + edge.from + ":" + std::to_string(edge.out_idx) + " -> " + edge.to + ":" +
+           std::to_string(edge.in_idx) + "\"";
+  }
+
+  Plan &plan_;
+  std::vector<std::string> names_;
+  std::unordered_map<size_t, std::unordered_map<int, size_t>> producers_;
+};
+
+}  // namespace
+
+void validate(Plan &plan) {
+  plan.node_faulty.assign(plan.spec->nodes.size(), false);
+  plan.edge_faulty.assign(plan.spec->edges.size(), false);
+  plan.node_index.reserve(plan.spec->nodes.size());
+  for (size_t i = 0; i < plan.spec->nodes.size(); ++i) check_node(plan, i);
+  EdgeChecker edges(plan);
+  for (size_t i = 0; i < plan.spec->edges.size(); ++i) edges.check(i);
+}
+
+}  // namespace holoflow::compiler

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Reads a graph file and keeps going past its faults.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "holoflow/core/error.hh"
+#include "holoflow/core/graph_spec.hh"
+
+namespace holoflow::core {
+
+/// A graph with everything that could be read of it, and the faults of the rest in the text's
+/// order. For callers that add faults found later (types, params) before they show them all.
+struct GraphText {
+  GraphSpec graph;
+  std::vector<Error> faults;
+};
+
+/// Never throws for a faulty text. `origin` names the text in messages: "graph" or a file's path.
+[[nodiscard]] GraphText read_graph_json(std::string_view text, const std::string &origin);
+/// The same of parsed JSON, without places.
+[[nodiscard]] GraphText read_parsed_graph(const nlohmann::json &json, const std::string &origin);
+
+}  // namespace holoflow::core

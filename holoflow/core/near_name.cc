@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Suggestions for misspelt names.
+#include "holoflow/core/near_name.hh"
+
+#include <algorithm>
+#include <utility>
+
+namespace holoflow::core {
+
+namespace {
+
+// Names longer than this are nobody's typing error; it bounds the work for hostile files.
+constexpr size_t max_length = 100;
+
+char lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// Optimal string alignment: insertions, deletions, substitutions, swapped neighbours.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before_last(b.size() + 1);
+  std::vector<size_t> last(b.size() + 1);
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j)
+    last[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same ? 0 : 1)});
+      if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+          lower(a[i - 2]) == lower(b[j - 1]))
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
+    }
+    std::swap(before_last, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::string nearest_name(std::string_view name, const std::vector<std::string> &candidates) {
+  if (name.empty() || name.size() > max_length)
+    return "";
+  std::string nearest;
+  size_t nearest_distance = 0;
+  for (const std::string &candidate : candidates) {
+    if (candidate.empty() || candidate.size() > max_length)
+      continue;
+    // Every third letter may be wrong, and one of a short name.
+    const size_t longest = std::max(name.size(), candidate.size());
+    const size_t allowed = std::max<size_t>(1, longest / 3);
+    const size_t distance = edit_distance(name, candidate);
+    if (distance > allowed || distance >= longest)
+      continue;
+    if (nearest.empty() || distance < nearest_distance ||
+        (distance == nearest_distance && candidate < nearest)) {
+      nearest = candidate;
+      nearest_distance = distance;
+    }
+  }
+  return nearest;
+}
+
+std::string suggestion(std::string_view name, const std::vector<std::string> &candidates) {
+  const std::string nearest = nearest_name(name, candidates);
+  return nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?";
+}
+
+}  // namespace holoflow::core

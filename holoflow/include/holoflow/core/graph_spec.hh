@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// A graph as its author wrote it: nodes, edges, sub-graphs; read from JSON or from a chain.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace holoflow::core {
+
+struct NodeSpec {
+  std::string name;  ///< unique in its graph
+  std::string kind;  ///< registry key, "FFT2"
+  nlohmann::json settings;  ///< the task's params, an object or null
+  bool debug = true;  ///< accepted for the ancestor's files
+};
+
+/// Output `out_idx` of node `from` feeds input `in_idx` of node `to`.
+struct EdgeSpec {
+  std::string from;
+  int out_idx = 0;
+  std::string to;
+  int in_idx = 0;
+};
+
+/// Where each JSON value of a graph text, and the key in front of it, begins. Built by a scan of
+/// the text; of a huge text only what fits 64 MiB is recorded.
+class SourceMap {
+public:
+  struct Position {
+    int line = 0;  ///< from 1
+    int column = 0;  ///< from 1, in bytes
+  };
+
+  void add(std::string pointer, Position position) {
+    values_.emplace(std::move(pointer), position);
+  }
+  void add_key(std::string pointer, Position position) {
+    keys_.emplace(std::move(pointer), position);
+  }
+  /// Position of the value at `pointer`, or of its nearest recorded parent; {0, 0} if empty.
+  [[nodiscard]] Position find(std::string_view pointer) const;
+  /// Position of the key whose value is at `pointer`; where there is none, as find().
+  [[nodiscard]] Position find_key(std::string_view pointer) const;
+  [[nodiscard]] bool empty() const noexcept { return values_.empty(); }
+
+private:
+  std::map<std::string, Position, std::less<>> values_;
+  std::map<std::string, Position, std::less<>> keys_;
+};
+
+/// RFC 6901: `~` becomes `~0`, `/` becomes `~1`.
+[[nodiscard]] std::string escape_pointer_token(std::string_view token);
+
+/// What a graph text may hold; more is refused with a GraphError.
+inline constexpr size_t max_graph_bytes = size_t{8} << 20;
+inline constexpr int max_graph_depth = 64;  ///< objects and arrays within each other
+
+struct GraphSpec {
+  std::vector<NodeSpec> nodes;
+  std::vector<EdgeSpec> edges;
+  /// Named sub-graphs as written; expanded by a later release.
+  std::map<std::string, nlohmann::json> graphs = {};
+  /// Places in the text the graph came from; null for graphs built in code.
+  std::shared_ptr<const SourceMap> source = {};  // shared by copies of the graph, never changed
+
+  /// Adds a node and returns the graph, so that calls chain.
+  GraphSpec &add_node(NodeSpec node);
+  GraphSpec &add_node(
+      std::string name, std::string kind, nlohmann::json settings = nlohmann::json::object());
+  GraphSpec &connect(std::string from, int out_idx, std::string to, int in_idx);
+
+  /// Reads a graph file's text; `//` comments are allowed. Throws GraphError with every fault: JSON
+  /// pointer, line, column, expected, got and the nearest valid name. Nodes keep the order of the
+  /// text. Whether types exist and edges meet nodes and slots is the compiler's to say.
+  [[nodiscard]] static GraphSpec from_json(std::string_view text);
+  /// The same of parsed JSON, without lines and columns. Nodes are in the order of the JSON object.
+  [[nodiscard]] static GraphSpec from_json(const nlohmann::json &json);
+  [[nodiscard]] static GraphSpec from_json(const char *text) {
+    return from_json(std::string_view(text));
+  }
+  [[nodiscard]] static GraphSpec from_json(const std::string &text) {
+    return from_json(std::string_view(text));
+  }
+  /// Reads `upload ! conversion target=F32 ! download` as the graph between an implied Input
+  /// ("input") and Output ("output"). Type names match `known_types` without regard to case. Throws
+  /// GraphError with the column of the fault.
+  [[nodiscard]] static GraphSpec from_chain(
+      std::string_view chain, const std::vector<std::string> &known_types);
+  /// Throws GraphError with Reason::FileNotFound where the file cannot be read.
+  [[nodiscard]] static GraphSpec from_file(const std::filesystem::path &path);
+  /// An existing file; else JSON when the first non-blank character is `{`; else a missing file
+  /// when the text has no blank and contains `/` or ends in `.json`; else a chain.
+  [[nodiscard]] static GraphSpec from_text(
+      std::string_view text, const std::vector<std::string> &known_types);
+
+  /// A graph file that from_json reads back to an equal graph. Throws std::invalid_argument where
+  /// two nodes have one name.
+  [[nodiscard]] nlohmann::json to_json() const;
+  /// Graphviz source with one node per task and slot numbers on edges.
+  [[nodiscard]] std::string to_dot() const;
+};
+
+}  // namespace holoflow::core

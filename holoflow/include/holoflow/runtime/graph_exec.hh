@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the compiler makes and the scheduler runs: the plan of a graph, its sections, its resources.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "holoflow/core/graph_spec.hh"
+#include "holoflow/core/tasks.hh"
+#include "holoflow/runtime/device.hh"
+#include "holoflow_event/router.hh"
+
+namespace holoflow::runtime {
+
+/// How an output gets its frame records.
+struct RecordPlan {
+  enum class Source {
+    FirstInput,  ///< the very records of input 0, aliased
+    Task,        ///< the task writes them
+    Merged,      ///< one record: newest pts of input 0, duration times `stride`
+    Fifo,        ///< a foreign asynchronous task: the scheduler carries them past it
+    None,        ///< no input and the task writes none: records stay unknown
+  };
+  Source source = Source::None;
+  size_t count = 1;   ///< records of the output
+  size_t stride = 1;  ///< Merged: frames by which the newest record advances
+};
+
+struct NodePlan {
+  core::NodeSpec spec;
+  core::InferResult infer;    ///< ownership masks hold the outcome, after owners gave way
+  std::vector<int> in_tids;   ///< tensor id of each input slot
+  std::vector<int> out_tids;  ///< tensor id of each output slot
+  std::string group;          ///< the Graph node it was expanded from, "" for none
+  std::vector<RecordPlan> out_records = {};
+};
+
+struct EdgePlan {
+  core::EdgeSpec spec;
+  core::TDesc desc;
+  int tid = -1;
+  size_t from = 0;  ///< index into GraphPlan::nodes
+  size_t to = 0;
+};
+
+/// Nodes in the order of the specification.
+struct GraphPlan {
+  std::vector<NodePlan> nodes;
+  std::vector<EdgePlan> edges;
+};
+
+/// Nodes that one thread and one stream run in order. Indices point into GraphPlan::nodes.
+struct Section {
+  int id = 0;
+  std::string name;
+  cudaStream_t stream = nullptr;
+  std::vector<size_t> sync_topo;
+  std::vector<size_t> async_cons;  ///< popped before the synchronous nodes
+  std::vector<size_t> async_prod;  ///< pushed after them
+  int device = -1;
+};
+
+/// Resolves a node's slots to storages; owned slots only are reachable through IOStorageAccess.
+class NodeStorageAdapter final : public core::IOStorageAccess {
+public:
+  std::vector<core::Storage *> inputs;
+  std::vector<core::Storage *> outputs;
+  std::vector<bool> owned_inputs;
+  std::vector<bool> owned_outputs;
+
+  [[nodiscard]] core::Storage &owned_input_storage(size_t index) override;
+  [[nodiscard]] core::Storage &owned_output_storage(size_t index) override;
+};
+
+/// Everything a compiled graph owns. Tasks die first, streams and memory last.
+struct ExecResources {
+  std::map<int, MemoryBlock> memory_blocks;                 ///< by storage id, compiler-owned only
+  std::map<int, Stream> streams;                            ///< by section id
+  std::map<int, std::unique_ptr<core::Storage>> storages;   ///< by storage id
+  std::vector<core::TDesc> tensor_descs;                    ///< by tensor id
+  std::vector<int> tid_to_sid;                              ///< tensor id → storage id
+  std::map<std::string, std::unique_ptr<NodeStorageAdapter>> node_storage_adapters;
+  std::map<std::string, std::unique_ptr<core::ITask>> tasks;
+};
+using ExecResouces = ExecResources;  // the reference's spelling
+
+struct NodeMetrics {
+  double average_duration_ms = 0.0;
+  double runs_per_second = 0.0;
+  double host_throughput_bytes_per_second = 0.0;
+  double device_throughput_bytes_per_second = 0.0;
+  uint64_t sample_count = 0;
+};
+
+/// Frames of one Input, asynchronous node or Output: entered = left + dropped + skipped + failed +
+/// held, each frame counted once.
+struct NodeLedger {
+  uint64_t entered = 0;
+  uint64_t left = 0;
+  std::map<std::string, uint64_t> dropped = {};  ///< by reason
+  uint64_t skipped = 0;                          ///< by a queue's stride
+  uint64_t failed = 0;
+  uint64_t held = 0;
+};
+
+/// Runs a compiled graph: one thread per section. The three arguments must outlive it.
+///
+/// Threads: start, wait and the destructor belong to one thread; request_stop, is_running,
+/// stop_requested, metrics, ledger, stats and the events may be called from any.
+/// Errors: the first exception of a task ends the run; the first wait() rethrows it as TaskError with
+/// node, type, phase and section, later calls return.
+class Scheduler {
+public:
+  Scheduler(const GraphPlan &graph, const std::vector<Section> &sections, ExecResources &resources,
+            std::chrono::milliseconds metrics_interval = std::chrono::milliseconds(1000));
+  ~Scheduler();  ///< stops and waits
+  Scheduler(const Scheduler &) = delete;
+  Scheduler &operator=(const Scheduler &) = delete;
+
+  /// Starts the sections; a second call while they run does nothing. After wait() it starts anew.
+  void start();
+  /// Asks every section to stop within its current iteration. Does not wait; nothing happens where
+  /// nothing runs.
+  void request_stop();
+  /// Until every section has ended: by itself (end of all sources) or stopped.
+  void wait();
+
+  /// False once the last section has ended.
+  [[nodiscard]] bool is_running() const;
+  [[nodiscard]] bool stop_requested() const;
+
+  void set_metrics_interval(std::chrono::milliseconds interval);
+  /// By node name; the rates of the last complete interval, totals in sample_count.
+  [[nodiscard]] std::map<std::string, NodeMetrics> metrics() const;
+
+  [[nodiscard]] bool ui_try_send(const std::string &node_id, nlohmann::json &&data) noexcept;
+  [[nodiscard]] std::optional<holoflow_event::Event> ui_try_receive() noexcept;
+
+  /// By node name.
+  [[nodiscard]] std::map<std::string, NodeLedger> ledger() const;
+  /// Run state, ledger and event counters as one JSON object.
+  [[nodiscard]] nlohmann::json stats() const;
+
+  /// Called on the last section's thread when the run is over, with the first error or null. Set it
+  /// before start(); it must not call wait() or destroy the scheduler.
+  void set_on_finished(std::function<void(std::exception_ptr)> callback);
+
+private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace holoflow::runtime

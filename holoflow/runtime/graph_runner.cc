@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// GraphRunner: compiles a graph, runs it and stands at both rims.
+//
+//   push ──► IFrameInput … sections … IFrameOutput ──► OutputQueue ──► pop
+#include "holoflow/runtime/graph_runner.hh"
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include "holoflow/builtin_tasks.hh"
+#include "holoflow/core/near_name.hh"
+#include "holoflow/runtime/rim.hh"
+
+namespace holoflow::runtime {
+
+namespace {
+
+// Tensors that wait for pop; while as many do, the graph waits too.
+constexpr size_t output_queue_length = 2;
+
+/// How the run ended, for everyone who waits for that.
+class RunEnd {
+public:
+  void finish(std::exception_ptr error) {
+    {
+      std::lock_guard lock(mutex_);
+      finished_ = true;
+      error_ = std::move(error);
+    }
+    changed_.notify_all();
+  }
+  /// Waits for the end, then throws the error that ended the run, if one did.
+  void wait_and_rethrow() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return finished_; });
+    rethrow();
+  }
+  void rethrow_if_finished() {
+    std::lock_guard lock(mutex_);
+    if (finished_) rethrow();
+  }
+
+private:
+  void rethrow() const {
+    if (error_ != nullptr) std::rethrow_exception(error_);
+  }
+
+  std::mutex mutex_;  // guards both
+  std::condition_variable changed_;
+  bool finished_ = false;
+  std::exception_ptr error_;
+};
+
+/// Between an Output's section and the thread that pops.
+class OutputQueue final : public IFrameSink {
+public:
+  ~OutputQueue() override {
+    for (OutputFrames &frames : frames_)
+      if (frames.release) frames.release();
+  }
+
+  core::OpResult on_frames(OutputFrames &&frames) override {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [this] { return frames_.size() < output_queue_length || interrupted_; });
+    if (interrupted_) {
+      lock.unlock();
+      if (frames.release) frames.release();
+      return core::OpResult::Cancelled;
+    }
+    frames_.push_back(std::move(frames));
+    lock.unlock();
+    filled_.notify_one();
+    return core::OpResult::Ok;
+  }
+
+  void on_end(bool eof) override {
+    {
+      std::lock_guard lock(mutex_);
+      ended_ = true;
+      eof_ = eof;
+    }
+    filled_.notify_all();
+  }
+
+  void interrupt() noexcept override {
+    {
+      std::lock_guard lock(mutex_);
+      interrupted_ = true;
+    }
+    room_.notify_all();
+  }
+
+  /// Nothing once the section has ended; `eof` then says whether everything came.
+  std::optional<OutputFrames> pop(bool &eof) {
+    std::unique_lock lock(mutex_);
+    filled_.wait(lock, [this] { return !frames_.empty() || ended_; });
+    eof = eof_;
+    if (frames_.empty()) return std::nullopt;
+    OutputFrames frames = std::move(frames_.front());
+    frames_.pop_front();
+    lock.unlock();
+    room_.notify_one();
+    return frames;
+  }
+
+private:
+  std::mutex mutex_;  // guards everything below; never held while a release callback runs
+  std::condition_variable room_;
+  std::condition_variable filled_;
+  std::deque<OutputFrames> frames_;
+  bool interrupted_ = false;
+  bool ended_ = false;
+  bool eof_ = false;
+};
+
+/// Calls a release callback once, unless it was handed on.
+class ReleaseGuard {
+public:
+  explicit ReleaseGuard(std::function<void()> release) : release_(std::move(release)) {}
+  ReleaseGuard(const ReleaseGuard &) = delete;
+  ReleaseGuard &operator=(const ReleaseGuard &) = delete;
+  ~ReleaseGuard() {
+    if (release_) release_();
+  }
+  [[nodiscard]] std::function<void()> hand_on() { return std::exchange(release_, {}); }
+
+private:
+  std::function<void()> release_;
+};
+
+template <typename Map> auto &find_rim(Map &rims, const std::string &name, const char *type) {
+  const auto found = rims.find(name);
+  if (found != rims.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto &[known, rim] : rims) names.push_back(known);
+  std::string message = "no " + std::string(type) + " node \"" + name + "\" in this graph";
+  const std::string suggestion = core::suggestion(name, names);
+  if (suggestion.empty())
+    for (size_t i = 0; i < names.size(); ++i)
+      message += (i == 0 ? "; it has \"" : ", \"") + names[i] + "\"";
+  throw std::invalid_argument(message + suggestion);
+}
+
+}  // namespace
+
+OutputTensor::OutputTensor(core::TDesc desc, const std::byte *data,
+                           std::vector<core::FrameRecord> records, std::function<void()> release)
+    : desc_(std::move(desc)), data_(data), records_(std::move(records)),
+      release_(std::move(release)) {}
+
+OutputTensor::OutputTensor(OutputTensor &&other) noexcept
+    : desc_(std::move(other.desc_)), data_(std::exchange(other.data_, nullptr)),
+      records_(std::move(other.records_)), release_(std::exchange(other.release_, {})) {}
+
+OutputTensor &OutputTensor::operator=(OutputTensor &&other) noexcept {
+  std::swap(desc_, other.desc_);
+  std::swap(data_, other.data_);
+  std::swap(records_, other.records_);
+  std::swap(release_, other.release_);
+  return *this;
+}
+
+OutputTensor::~OutputTensor() {
+  if (release_) release_();
+}
+
+class GraphRunner::Impl {
+public:
+  Impl(core::Registry *registry, Config config) : registry_(registry), config_(std::move(config)) {
+    if (registry_ != nullptr) return;
+    register_builtin_tasks(own_registry_);
+    registry_ = &own_registry_;
+  }
+
+  ~Impl() {
+    if (scheduler_ == nullptr) return;
+    scheduler_->request_stop();
+    try {
+      scheduler_->wait();
+    } catch (...) {
+      // Whoever pushed or popped has been told; a destructor tells nobody.
+    }
+  }
+
+  [[nodiscard]] core::Registry &registry() { return *registry_; }
+
+  void start(const core::GraphSpec &spec) {
+    compiled_ = Compiler(*registry_, config_).compile(spec);
+    for (auto &[name, task] : compiled_->resources.tasks) {
+      if (auto *input = dynamic_cast<IFrameInput *>(task.get())) inputs_.emplace(name, input);
+      if (auto *output = dynamic_cast<IFrameOutput *>(task.get())) {
+        auto &queue = outputs_[name];
+        queue = std::make_unique<OutputQueue>();
+        output->set_split(false);
+        output->set_sink(queue.get());
+      }
+    }
+    scheduler_ = std::make_unique<Scheduler>(compiled_->graph, compiled_->sections,
+                                             compiled_->resources);
+    scheduler_->set_on_finished([this](std::exception_ptr error) { end_.finish(error); });
+    scheduler_->start();
+  }
+
+  bool push(const std::string &name, const std::byte *data, const core::TDesc &desc,
+            std::vector<core::FrameRecord> records, std::function<void()> release,
+            std::optional<DeviceEvent> ready) {
+    ReleaseGuard guard(std::move(release));
+    IFrameInput &input = *find_rim(inputs_, name, "Input");
+    if (ready.has_value() && *ready != nullptr) device().synchronize(*ready);
+    InputFrames frames;
+    frames.data = data;
+    frames.desc = desc;
+    frames.desc.offset = 0;  // `data` is the first element
+    frames.records = std::move(records);
+    if (desc.mem_loc == core::MemLoc::Device)
+      bring_to_host(frames);
+    else
+      frames.release = guard.hand_on();
+    switch (input.push(std::move(frames))) {
+    case IFrameInput::PushResult::Ok: return true;
+    case IFrameInput::PushResult::Stopped: end_.wait_and_rethrow(); return false;
+    case IFrameInput::PushResult::Closed: end_.rethrow_if_finished(); return false;
+    }
+    return false;
+  }
+
+  std::optional<OutputTensor> pop(const std::string &name) {
+    OutputQueue &queue = *find_rim(outputs_, name, "Output");
+    bool eof = false;
+    if (auto frames = queue.pop(eof))
+      return OutputTensor(std::move(frames->desc), frames->data, std::move(frames->records),
+                          std::move(frames->release));
+    if (!eof) end_.wait_and_rethrow();
+    return std::nullopt;
+  }
+
+  void end() {
+    for (const auto &[name, input] : inputs_) input->end();
+  }
+
+  [[nodiscard]] const CompilerOutput &compiled() const { return *compiled_; }
+  [[nodiscard]] Scheduler &scheduler() { return *scheduler_; }
+
+private:
+  [[nodiscard]] Device &device() const {
+    const int index = compiled_->report.device_index;
+    return index >= 0 ? cuda_device(index) : host_device();
+  }
+
+  // Frames enter a graph in Host memory: a Device tensor is copied with everything its view spans.
+  void bring_to_host(InputFrames &frames) const {
+    Device &from = frames.desc.mem_loc == core::MemLoc::Device && !device().is_gpu()
+                       ? cuda_device()
+                       : device();
+    const size_t bytes = frames.desc.num_bytes();
+    const auto block = std::make_shared<MemoryBlock>(from, core::MemLoc::Host, bytes);
+    const Stream stream(from);
+    from.copy(block->get(), core::MemLoc::Host, frames.data, core::MemLoc::Device, bytes,
+              stream.get());
+    from.synchronize(stream.get());
+    frames.data = block->get();
+    frames.desc.mem_loc = core::MemLoc::Host;
+    frames.release = [block] {};  // shared, because a callback has to be copyable
+  }
+
+  // In the order in which they depend on each other: the scheduler goes first, the registry last.
+  core::Registry own_registry_;
+  core::Registry *registry_;
+  const Config config_;
+  RunEnd end_;
+  std::map<std::string, std::unique_ptr<OutputQueue>> outputs_;
+  std::unique_ptr<CompilerOutput> compiled_;
+  std::map<std::string, IFrameInput *> inputs_;
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+GraphRunner::GraphRunner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+GraphRunner::GraphRunner(GraphRunner &&) noexcept = default;
+GraphRunner &GraphRunner::operator=(GraphRunner &&) noexcept = default;
+GraphRunner::~GraphRunner() = default;
+
+GraphRunner GraphRunner::from_file(const std::filesystem::path &path, Config config,
+                                   core::Registry *registry) {
+  auto impl = std::make_unique<Impl>(registry, std::move(config));
+  impl->start(core::GraphSpec::from_file(path));
+  return GraphRunner(std::move(impl));
+}
+
+GraphRunner GraphRunner::from_json(std::string_view json, Config config,
+                                   core::Registry *registry) {
+  auto impl = std::make_unique<Impl>(registry, std::move(config));
+  impl->start(core::GraphSpec::from_json(json));
+  return GraphRunner(std::move(impl));
+}
+
+GraphRunner GraphRunner::from_chain(std::string_view chain, Config config,
+                                    core::Registry *registry) {
+  auto impl = std::make_unique<Impl>(registry, std::move(config));
+  impl->start(core::GraphSpec::from_chain(chain, impl->registry().keys()));
+  return GraphRunner(std::move(impl));
+}
+
+bool GraphRunner::push(const std::string &input, const core::TView &frames,
+                       std::vector<core::FrameRecord> records, std::function<void()> release,
+                       std::optional<DeviceEvent> ready) {
+  return impl_->push(input, frames.data(), frames.desc, std::move(records), std::move(release),
+                     ready);
+}
+
+bool GraphRunner::push(const std::string &input, const void *data, const core::TDesc &desc,
+                       std::vector<core::FrameRecord> records, std::function<void()> release,
+                       std::optional<DeviceEvent> ready) {
+  const auto *bytes = static_cast<const std::byte *>(data);
+  return impl_->push(input, bytes == nullptr ? nullptr : bytes + desc.offset, desc,
+                     std::move(records), std::move(release), ready);
+}
+
+std::optional<OutputTensor> GraphRunner::pop(const std::string &output) {
+  return impl_->pop(output);
+}
+
+void GraphRunner::end() { impl_->end(); }
+void GraphRunner::stop() { impl_->scheduler().request_stop(); }
+
+const CompilerOutput &GraphRunner::compiled() const { return impl_->compiled(); }
+Scheduler &GraphRunner::scheduler() { return impl_->scheduler(); }
+
+}  // namespace holoflow::runtime

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// A node as the section runner sees it: its task, its views, its records.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "holoflow/runtime/async_link.hh"
+#include "holoflow/runtime/graph_exec.hh"
+#include "holoflow/runtime/rim.hh"
+
+namespace holoflow::runtime {
+
+/// Counters of one node; written by the section threads, read by anyone.
+struct NodeCounters {
+  std::atomic<uint64_t> runs{0};
+  std::atomic<uint64_t> duration_ns{0};
+};
+
+struct NodeRuntime {
+  const NodePlan *plan = nullptr;
+  core::ITask *task = nullptr;
+  core::ISyncTask *sync = nullptr;    ///< null for asynchronous nodes
+  core::IAsyncTask *async = nullptr;  ///< null for synchronous nodes
+  NodeStorageAdapter *adapter = nullptr;
+  std::unique_ptr<AsyncLink> link;    ///< asynchronous nodes only
+  IRunObserver *observer = nullptr;   ///< null where the task does not ask
+  std::vector<core::TView> inputs, outputs;
+  std::vector<std::span<core::FrameRecord>> input_records, output_records;
+  std::vector<int> owned_inputs, owned_outputs;  ///< slot indices
+  bool touches_device = false;                   ///< a slot lies on the device
+  size_t host_bytes = 0, device_bytes = 0;       ///< of all slots, for the metrics
+  std::unique_ptr<holoflow_event::Router::NodeHandles> events;  ///< synchronous nodes only
+  NodeCounters counters;
+
+  /// Frames that one pop brings, for the end of foreign tasks.
+  [[nodiscard]] size_t frames_per_pop() const;
+};
+
+/// All nodes of a graph and the records between them.
+class NodeRuntimes {
+public:
+  /// `wakers` has one entry per section.
+  NodeRuntimes(const GraphPlan &graph, const std::vector<Section> &sections,
+               ExecResources &resources, holoflow_event::Router &router,
+               std::deque<Waker> &wakers);
+
+  [[nodiscard]] NodeRuntime &operator[](size_t index) { return *nodes_[index]; }
+  [[nodiscard]] size_t size() const { return nodes_.size(); }
+  [[nodiscard]] auto begin() { return nodes_.begin(); }
+  [[nodiscard]] auto end() { return nodes_.end(); }
+
+private:
+  void add_node(const NodePlan &plan, ExecResources &resources, holoflow_event::Router &router);
+  void add_links(const std::vector<Section> &sections, std::deque<Waker> &wakers);
+  void add_records(const std::vector<Section> &sections, size_t tensor_count);
+
+  std::vector<std::unique_ptr<NodeRuntime>> nodes_;
+  std::vector<std::vector<core::FrameRecord>> record_sets_;  // spans point into the inner vectors
+};
+
+}  // namespace holoflow::runtime

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The life of a run: start, stop, end; one thread per section.
+//
+//   idle ──start()──► running ──last section ends──► finished ──wait()──► idle
+//                        │ request_stop(), a task's error: `cancelled` is set, every task interrupted,
+//                        ▼ every section woken; each ends within its current call
+//                     stopping
+#include <pthread.h>
+
+#include <deque>
+#include <thread>
+
+#include "holoflow/core/error.hh"
+#include "holoflow/runtime/graph_exec.hh"
+#include "holoflow/runtime/metrics.hh"
+#include "holoflow/runtime/node_runtime.hh"
+#include "holoflow/runtime/section_runner.hh"
+
+namespace holoflow::runtime {
+
+namespace {
+
+NodeLedger ledger_of_foreign(const AsyncLink &link) {
+  NodeLedger ledger;
+  ledger.left = link.frames_out();
+  ledger.entered = link.frames_in();
+  const auto inside = ledger.entered > ledger.left ? ledger.entered - ledger.left : 0;
+  if (const auto lost = link.drain_timeout(); lost > 0)
+    ledger.dropped["drain-timeout"] = lost;
+  else
+    ledger.held = inside;
+  return ledger;
+}
+
+NodeLedger ledger_of(const NodeLedgerView &view) {
+  NodeLedger ledger;
+  ledger.entered = view.entered;
+  ledger.left = view.left;
+  ledger.skipped = view.skipped;
+  ledger.failed = view.failed;
+  ledger.held = view.held;
+  if (view.dropped > 0) ledger.dropped[view.dropped_reason] = view.dropped;
+  return ledger;
+}
+
+nlohmann::json to_json(const NodeLedger &ledger) {
+  return {{"entered", ledger.entered}, {"left", ledger.left},     {"dropped", ledger.dropped},
+          {"skipped", ledger.skipped}, {"failed", ledger.failed}, {"held", ledger.held}};
+}
+
+}  // namespace
+
+class Scheduler::Impl {
+public:
+  Impl(const GraphPlan &graph, const std::vector<Section> &sections, ExecResources &resources,
+       std::chrono::milliseconds metrics_interval)
+      : sections_(sections), wakers_(sections.size()),
+        nodes_(graph, sections, resources, router_, wakers_), metrics_(metrics_interval) {
+    for (size_t id = 0; id < sections.size(); ++id)
+      runners_.emplace_back(sections[id], nodes_, wakers_[id], state_, resources);
+    state_.interrupt = [this] { interrupt(); };
+  }
+
+  ~Impl() {
+    request_stop();
+    join();
+  }
+
+  void start() {
+    if (running_) return;
+    join();
+    state_.begin_run();
+    rethrown_ = false;
+    for (auto &node : nodes_) {
+      if (node->link != nullptr) node->link->begin_run();
+      if (node->observer != nullptr) node->observer->begin_run();
+    }
+    running_ = true;
+    sections_left_ = runners_.size();
+    if (runners_.empty()) {
+      finish();
+      return;
+    }
+    for (size_t id = 0; id < runners_.size(); ++id)
+      threads_.emplace_back([this, id] { run_section(id); });
+  }
+
+  void request_stop() {
+    if (running_) state_.stop();
+  }
+
+  void wait() {
+    join();
+    if (const auto error = state_.error(); error != nullptr && !rethrown_) {
+      rethrown_ = true;
+      std::rethrow_exception(error);
+    }
+  }
+
+  [[nodiscard]] bool is_running() const { return running_; }
+  [[nodiscard]] bool stop_requested() const { return state_.cancelled; }
+
+  Metrics &metrics() { return metrics_; }
+  NodeRuntimes &nodes() { return nodes_; }
+  RunState &state() { return state_; }
+  holoflow_event::Router &router() { return router_; }
+
+  std::map<std::string, NodeLedger> ledger() {
+    std::map<std::string, NodeLedger> result;
+    for (const auto &node : nodes_) {
+      const auto *source = dynamic_cast<ILedgerSource *>(node->task);
+      if (source == nullptr && node->link == nullptr) continue;
+      auto ledger = source != nullptr ? ledger_of(source->ledger_view())
+                                      : ledger_of_foreign(*node->link);
+      if (node->link != nullptr && node->link->discarded() > 0) {
+        ledger.entered += node->link->discarded();
+        ledger.dropped["consumer-ended"] += node->link->discarded();
+      }
+      result.emplace(node->plan->spec.name, std::move(ledger));
+    }
+    return result;
+  }
+
+  std::function<void(std::exception_ptr)> on_finished;
+
+private:
+  void run_section(size_t id) {
+    pthread_setname_np(pthread_self(), ("hf-section-" + std::to_string(id % 1000)).c_str());
+    runners_[id].run();
+    if (--sections_left_ == 0) finish();
+  }
+
+  void finish() {
+    running_ = false;
+    if (on_finished) on_finished(state_.error());
+  }
+
+  void interrupt() {
+    for (auto &node : nodes_) node->task->interrupt();
+    for (auto &waker : wakers_) waker.notify();
+  }
+
+  void join() { threads_.clear(); }
+
+  const std::vector<Section> &sections_;
+  holoflow_event::Router router_;
+  std::deque<Waker> wakers_;  // one per section; a deque, because wakers do not move
+  NodeRuntimes nodes_;
+  RunState state_;
+  Metrics metrics_;
+  std::deque<SectionRunner> runners_;
+  std::atomic<bool> running_{false};
+  std::atomic<size_t> sections_left_{0};
+  bool rethrown_ = false;  // the controlling thread's
+  std::vector<std::jthread> threads_;
+};
+
+Scheduler::Scheduler(const GraphPlan &graph, const std::vector<Section> &sections,
+                     ExecResources &resources, std::chrono::milliseconds metrics_interval)
+    : impl_(std::make_unique<Impl>(graph, sections, resources, metrics_interval)) {}
+Scheduler::~Scheduler() = default;
+
+void Scheduler::start() { impl_->start(); }
+void Scheduler::request_stop() { impl_->request_stop(); }
+void Scheduler::wait() { impl_->wait(); }
+bool Scheduler::is_running() const { return impl_->is_running(); }
+bool Scheduler::stop_requested() const { return impl_->stop_requested(); }
+
+void Scheduler::set_metrics_interval(std::chrono::milliseconds interval) {
+  impl_->metrics().set_interval(interval);
+}
+
+std::map<std::string, NodeMetrics> Scheduler::metrics() const {
+  impl_->state().measuring = true;
+  return impl_->metrics().read(impl_->nodes());
+}
+
+bool Scheduler::ui_try_send(const std::string &node_id, nlohmann::json &&data) noexcept {
+  return impl_->router().ui_try_send(node_id, std::move(data));
+}
+
+std::optional<holoflow_event::Event> Scheduler::ui_try_receive() noexcept {
+  return impl_->router().ui_try_receive();
+}
+
+std::map<std::string, NodeLedger> Scheduler::ledger() const { return impl_->ledger(); }
+
+nlohmann::json Scheduler::stats() const {
+  auto nodes = nlohmann::json::object();
+  for (const auto &[name, ledger] : impl_->ledger()) nodes[name] = to_json(ledger);
+  return {{"running", is_running()},
+          {"nodes", std::move(nodes)},
+          {"events_dropped", impl_->router().dropped()}};
+}
+
+void Scheduler::set_on_finished(std::function<void(std::exception_ptr)> callback) {
+  impl_->on_finished = std::move(callback);
+}
+
+}  // namespace holoflow::runtime

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Input: takes pushed frames, borrows or copies them, numbers them.
+#include "holoflow/tasks/input_output/input_task.hh"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "holoflow/tasks/input_output/frame_layout.hh"
+#include "holoflow/tasks/transfer/strided_copy.hh"
+
+namespace holoflow::tasks {
+
+using core::OpResult;
+
+PushedFrames::PushedFrames(runtime::InputFrames &&pushed)
+    : frames(std::move(pushed)), held_(true) {}
+
+PushedFrames::PushedFrames(PushedFrames &&other) noexcept
+    : frames(std::move(other.frames)), count(std::exchange(other.count, 0)), taken(other.taken),
+      first_sequence(other.first_sequence), held_(std::exchange(other.held_, false)) {}
+
+PushedFrames &PushedFrames::operator=(PushedFrames &&other) noexcept {
+  if (this == &other) return *this;
+  give_back();
+  frames = std::move(other.frames);
+  count = std::exchange(other.count, 0);
+  taken = other.taken;
+  first_sequence = other.first_sequence;
+  held_ = std::exchange(other.held_, false);
+  return *this;
+}
+
+PushedFrames::~PushedFrames() { give_back(); }
+
+void PushedFrames::give_back() noexcept {
+  if (std::exchange(held_, false) && frames.release) frames.release();
+}
+
+InputTask::InputTask(core::TDesc tensor, bool owns_output, runtime::Device &device)
+    : tensor_(std::move(tensor)), tensor_frames_(frame_count(tensor_)),
+      frame_bytes_(frame_bytes(tensor_)), owns_output_(owns_output), device_(device) {}
+
+InputTask::~InputTask() = default;
+
+void InputTask::check(PushedFrames &pushed) const {
+  const runtime::InputFrames &frames = pushed.frames;
+  pushed.count = 1;
+  if (!frames.picture.format.empty()) return check_picture(frames.picture, tensor_);
+  const core::TDesc &desc = frames.desc;
+  bool fits = desc.dtype == tensor_.dtype && desc.rank() == tensor_.rank() &&
+              desc.strides.size() == desc.rank() && desc.mem_loc == core::MemLoc::Host;
+  for (size_t axis = tensor_.rank() >= 3 ? 1 : 0; fits && axis < tensor_.rank(); ++axis)
+    fits = desc.shape[axis] == tensor_.shape[axis];
+  if (fits && tensor_.rank() >= 3) {
+    pushed.count = desc.shape[0];
+    fits = pushed.count > 0;
+  }
+  if (!fits)
+    throw std::invalid_argument("push: expected one or more frames of " +
+                                core::to_string(tensor_) + ", got " + core::to_string(desc));
+  if (frames.data == nullptr && desc.num_bytes() > 0)
+    throw std::invalid_argument("push: expected memory for " + core::to_string(desc) +
+                                ", got a null pointer");
+}
+
+InputTask::PushResult InputTask::push(runtime::InputFrames &&frames) {
+  // Declared before the lock, so that frames that are not taken are given back without it.
+  PushedFrames pushed(std::move(frames));
+  check(pushed);
+  std::unique_lock lock(mutex_);
+  not_full_.wait(lock, [this] {
+    return queued_ < queue_.size() || interrupted_ || closed_ || ended_;
+  });
+  if (interrupted_) return PushResult::Stopped;
+  if (closed_ || ended_) return PushResult::Closed;
+  pushed.first_sequence = entered_;
+  entered_ += pushed.count;
+  queued_frames_ += pushed.count;
+  queue_[(first_ + queued_) % queue_.size()] = std::move(pushed);
+  ++queued_;
+  lock.unlock();
+  not_empty_.notify_one();
+  return PushResult::Ok;
+}
+
+void InputTask::end() {
+  {
+    std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  not_empty_.notify_all();
+  not_full_.notify_all();
+}
+
+void InputTask::interrupt() noexcept {
+  {
+    std::lock_guard lock(mutex_);
+    interrupted_ = true;
+  }
+  not_empty_.notify_all();
+  not_full_.notify_all();
+}
+
+bool InputTask::ready() const noexcept {
+  std::lock_guard lock(mutex_);
+  const size_t here = current_.count - (current_.count > 0 ? current_.taken : 0);
+  return here + queued_frames_ >= tensor_frames_ || ended_ || interrupted_;
+}
+
+// Ok: current_ holds the next push.
+OpResult InputTask::take_next(std::atomic<bool> *cancelled) {
+  std::unique_lock lock(mutex_);
+  not_empty_.wait(lock, [&] {
+    return queued_ > 0 || ended_ || interrupted_ || (cancelled != nullptr && *cancelled);
+  });
+  if (interrupted_ || (cancelled != nullptr && *cancelled)) return OpResult::Cancelled;
+  if (queued_ == 0) return OpResult::Eof;
+  current_ = std::move(queue_[first_]);
+  first_ = (first_ + 1) % queue_.size();
+  --queued_;
+  queued_frames_ -= current_.count;
+  lock.unlock();
+  not_full_.notify_one();
+  return OpResult::Ok;
+}
+
+// The pushed memory itself where it is exactly the tensor.
+const std::byte *InputTask::borrowable() const {
+  if (!owns_output_ || current_.taken != 0 || current_.count != tensor_frames_) return nullptr;
+  const runtime::InputFrames &frames = current_.frames;
+  const std::byte *memory = nullptr;
+  if (!frames.picture.format.empty())
+    memory = packed_frame(frames.picture, tensor_);
+  else if (core::is_packed(frames.desc))
+    memory = frames.data;
+  const size_t alignment = std::min<size_t>(core::size_of(tensor_.dtype), alignof(float));
+  return reinterpret_cast<uintptr_t>(memory) % alignment == 0 ? memory : nullptr;
+}
+
+std::byte *InputTask::own_slot() {
+  if (slot_.get() == nullptr)
+    slot_ = runtime::MemoryBlock(device_, core::MemLoc::Host, tensor_frames_ * frame_bytes_);
+  return slot_.get();
+}
+
+// The next `count` frames of current_.
+void InputTask::copy_frames(size_t count, std::byte *to) const {
+  const runtime::InputFrames &frames = current_.frames;
+  if (!frames.picture.format.empty()) return copy_picture(frames.picture, tensor_, to);
+  core::TDesc from = frames.desc;
+  const std::byte *data = frames.data;
+  if (tensor_.rank() >= 3) {
+    data += current_.taken * from.strides[0];
+    from.shape[0] = count;
+  }
+  copy_strided(from, data, core::TDesc(from.shape, from.dtype, core::MemLoc::Host), to);
+}
+
+void InputTask::write_records(size_t count, std::span<core::FrameRecord> records) const {
+  const auto &pushed = current_.frames.records;
+  for (size_t i = 0; i < std::min(count, records.size()); ++i) {
+    const size_t frame = current_.taken + i;
+    records[i] = frame < pushed.size() ? pushed[frame] : core::FrameRecord{};
+    records[i].sequence = current_.first_sequence + frame;
+  }
+}
+
+OpResult InputTask::execute(core::SyncCtx &ctx) {
+  std::span<core::FrameRecord> records;
+  if (!ctx.output_records.empty()) records = ctx.output_records[0];
+  const auto records_from = [&](size_t frame) {
+    return records.subspan(std::min(frame, records.size()));
+  };
+  std::byte *target = nullptr;
+  size_t filled = 0;
+  while (filled < tensor_frames_) {
+    if (current_.count == 0) {
+      const OpResult result = take_next(ctx.cancelled);
+      if (result == OpResult::Eof && filled > 0) break;
+      if (result != OpResult::Ok) return result;
+    }
+    if (const std::byte *memory = filled == 0 ? borrowable() : nullptr) {
+      write_records(tensor_frames_, records);
+      borrowed_ = std::move(current_);
+      // Nobody writes through it: the output is declared const.
+      storage_access().owned_output_storage(0).ptr = const_cast<std::byte *>(memory);
+      published_ = true;
+      left_ += tensor_frames_;
+      return OpResult::Ok;
+    }
+    if (target == nullptr) target = owns_output_ ? own_slot() : ctx.outputs[0].data();
+    const size_t count = std::min(current_.count - current_.taken, tensor_frames_ - filled);
+    copy_frames(count, target + filled * frame_bytes_);
+    write_records(count, records_from(filled));
+    left_ += count;
+    filled += count;
+    current_.taken += count;
+    if (current_.taken == current_.count) current_ = PushedFrames();
+  }
+  for (size_t frame = filled; frame < tensor_frames_; ++frame) {
+    std::memcpy(target + frame * frame_bytes_, target + (filled - 1) * frame_bytes_, frame_bytes_);
+    if (frame >= records.size()) continue;
+    records[frame] = records[filled - 1];
+    records[frame].flags |= core::FrameRecord::Padding;
+  }
+  if (owns_output_) {
+    storage_access().owned_output_storage(0).ptr = target;
+    published_ = true;
+  }
+  return OpResult::Ok;
+}
+
+void InputTask::release_output(int index) {
+  if (index != 0 || !owns_output_)
+    throw std::out_of_range("Input: output " + std::to_string(index) + " is not its own");
+  if (published_) storage_access().owned_output_storage(0).ptr = nullptr;
+  published_ = false;
+  borrowed_ = PushedFrames();
+}
+
+void InputTask::drop_queue() {
+  std::array<PushedFrames, 2> dropped;
+  {
+    std::lock_guard lock(mutex_);
+    for (; queued_ > 0; --queued_) {
+      dropped_ += queue_[first_].count;
+      dropped[queued_ - 1] = std::move(queue_[first_]);
+      first_ = (first_ + 1) % queue_.size();
+    }
+    queued_frames_ = 0;
+  }
+  if (current_.count > 0) dropped_ += current_.count - current_.taken;
+  current_ = PushedFrames();
+}
+
+void InputTask::begin_run() {
+  {
+    std::lock_guard lock(mutex_);
+    // Frames pushed before the first run belong to it.
+    if (!closed_ && !interrupted_) return;
+  }
+  drop_queue();
+  if (published_) release_output(0);
+  std::lock_guard lock(mutex_);
+  ended_ = interrupted_ = closed_ = false;
+  entered_ = left_ = dropped_ = 0;
+}
+
+void InputTask::end_of_section(bool) {
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  not_full_.notify_all();
+  drop_queue();
+  // An iteration that did not complete has not released it; its device work is done by now.
+  if (published_) release_output(0);
+}
+
+runtime::NodeLedgerView InputTask::ledger_view() const {
+  runtime::NodeLedgerView view;
+  view.left = left_;
+  view.dropped = dropped_;
+  view.dropped_reason = "stopped";
+  view.entered = entered_;
+  view.held = view.entered - view.left - view.dropped;
+  return view;
+}
+
+}  // namespace holoflow::tasks

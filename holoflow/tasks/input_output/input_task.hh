@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The task behind Input nodes: a bounded queue of pushed frames and the tensor that each iteration
+// takes from it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
+#include "holoflow/core/tasks.hh"
+#include "holoflow/runtime/device.hh"
+#include "holoflow/runtime/rim.hh"
+
+namespace holoflow::tasks {
+
+/// Something pushed and not given back yet. Calls release exactly once, at the latest when it dies.
+class PushedFrames {
+public:
+  PushedFrames() = default;
+  explicit PushedFrames(runtime::InputFrames &&frames);
+  PushedFrames(PushedFrames &&other) noexcept;
+  PushedFrames &operator=(PushedFrames &&other) noexcept;
+  ~PushedFrames();
+
+  runtime::InputFrames frames;
+  size_t count = 0;             ///< frames in it
+  size_t taken = 0;             ///< frames already copied out
+  uint64_t first_sequence = 0;  ///< sequence number of its first frame
+
+private:
+  void give_back() noexcept;
+  bool held_ = false;
+};
+
+/// Frames wait in a queue of two pushes. An iteration takes one tensor of frame_count(tensor) frames:
+///
+///   owns its output    one push that is a whole packed tensor   → its memory is published (borrowed)
+///                      anything else                            → copied into the task's own slot
+///   yielded its output                                          → copied into the owner's memory
+///
+/// A borrowed push is given back by release_output, a copied one as soon as its last frame is copied.
+///
+/// Threads: push and end on the application's, execute and release_output on the section's,
+/// interrupt on any. begin_run before the section runs.
+class InputTask final : public core::ISyncTask,
+                        public runtime::IFrameInput,
+                        public runtime::IRunObserver,
+                        public runtime::ILedgerSource {
+public:
+  InputTask(core::TDesc tensor, bool owns_output, runtime::Device &device);
+  ~InputTask() override;
+
+  core::OpResult execute(core::SyncCtx &ctx) override;
+  bool ready() const noexcept override;
+  void release_output(int index) override;
+  void interrupt() noexcept override;
+
+  /// Throws std::invalid_argument where the frames do not fit the tensor; they are given back then.
+  PushResult push(runtime::InputFrames &&frames) override;
+  void end() override;
+  const core::TDesc &tensor() const override { return tensor_; }
+  uint64_t frames_entered() const override { return entered_; }
+
+  void begin_run() override;
+  void end_of_section(bool eof) override;
+  runtime::NodeLedgerView ledger_view() const override;
+
+private:
+  void check(PushedFrames &pushed) const;
+  core::OpResult take_next(std::atomic<bool> *cancelled);
+  const std::byte *borrowable() const;
+  std::byte *own_slot();
+  void copy_frames(size_t count, std::byte *to) const;
+  void write_records(size_t count, std::span<core::FrameRecord> records) const;
+  void drop_queue();
+
+  const core::TDesc tensor_;
+  const size_t tensor_frames_;
+  const size_t frame_bytes_;
+  const bool owns_output_;
+  runtime::Device &device_;
+
+  // Section's thread only.
+  PushedFrames current_;   // being copied out; count 0 where there is none
+  PushedFrames borrowed_;  // its memory is published
+  bool published_ = false;
+  runtime::MemoryBlock slot_;  // for copies, allocated by the first one
+
+  mutable std::mutex mutex_;  // guards what follows; never held while a release callback runs
+  std::condition_variable not_full_;
+  std::condition_variable not_empty_;
+  std::array<PushedFrames, 2> queue_;
+  size_t first_ = 0;        // index of the oldest push
+  size_t queued_ = 0;       // pushes in the queue
+  size_t queued_frames_ = 0;
+  bool ended_ = false;        // end() was called
+  bool interrupted_ = false;  // the run is being stopped
+  bool closed_ = false;       // the section has ended
+
+  std::atomic<uint64_t> entered_ = 0;
+  std::atomic<uint64_t> left_ = 0;
+  std::atomic<uint64_t> dropped_ = 0;
+};
+
+}  // namespace holoflow::tasks

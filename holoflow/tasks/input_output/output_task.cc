@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Output: hands finished tensors to the application, frame by frame or whole.
+#include "holoflow/tasks/input_output/output_task.hh"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "holoflow/tasks/input_output/frame_layout.hh"
+#include "holoflow/tasks/transfer/strided_copy.hh"
+
+namespace holoflow::tasks {
+
+using core::OpResult;
+
+namespace {
+// One slot is written by the graph while the application reads the one before.
+constexpr size_t first_slots = 2;
+}  // namespace
+
+SlotPool::SlotPool(runtime::Device &device, size_t slot_bytes, size_t slots)
+    : device_(device), slot_bytes_(slot_bytes) {
+  for (size_t i = 0; i < slots; ++i) {
+    slots_.push_back(new_slot());
+    free_.push_back(slots_.back().get());
+  }
+}
+
+std::unique_ptr<SlotPool::Slot> SlotPool::new_slot() const {
+  auto slot = std::make_unique<Slot>();
+  slot->block_ = runtime::MemoryBlock(device_, core::MemLoc::Host, slot_bytes_);
+  return slot;
+}
+
+SlotPool::Slot *SlotPool::take() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      Slot *slot = free_.back();
+      free_.pop_back();
+      return slot;
+    }
+  }
+  auto slot = new_slot();  // page-locking takes long: without the lock
+  std::lock_guard lock(mutex_);
+  slots_.push_back(std::move(slot));
+  free_.reserve(slots_.size());  // so that give() never allocates
+  return slots_.back().get();
+}
+
+void SlotPool::give(Slot *slot) noexcept {
+  std::lock_guard lock(mutex_);
+  free_.push_back(slot);
+}
+
+void SlotPool::lend(Slot *slot, size_t users) {
+  slot->pool_ = shared_from_this();
+  slot->users_.store(users, std::memory_order_release);
+}
+
+void SlotPool::end_use(Slot *slot) noexcept {
+  if (slot->users_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  // The pool may die with the last reference, and the slot with it.
+  const std::shared_ptr<SlotPool> pool = std::move(slot->pool_);
+  pool->give(slot);
+}
+
+size_t SlotPool::allocated() const {
+  std::lock_guard lock(mutex_);
+  return slots_.size();
+}
+
+OutputTask::OutputTask(core::TDesc input, bool owns_input, size_t slot_bytes,
+                       runtime::Device &device)
+    : input_(std::move(input)), tensor_(packed_like(input_)), frame_(tensor_),
+      owns_input_(owns_input),
+      pool_(std::make_shared<SlotPool>(
+          device, std::max(slot_bytes, input_.offset + input_.num_bytes()), first_slots)) {
+  if (frame_.rank() >= 3) frame_.shape[0] = 1;
+}
+
+OutputTask::~OutputTask() {
+  if (acquired_ != nullptr) pool_->give(acquired_);
+}
+
+size_t OutputTask::record_count() const {
+  if (tensor_.media.has_value() && tensor_.media->records.has_value())
+    return *tensor_.media->records;
+  return frame_count(tensor_);
+}
+
+std::optional<core::TView> OutputTask::acquire_input(int index) {
+  if (index != 0 || !owns_input_)
+    throw std::out_of_range("Output: input " + std::to_string(index) + " is not its own");
+  if (acquired_ == nullptr) acquired_ = pool_->take();
+  core::Storage &storage = storage_access().owned_input_storage(0);
+  storage.ptr = acquired_->data();
+  return core::TView{input_, &storage};
+}
+
+void OutputTask::abandon_input(int index) {
+  if (index != 0 || !owns_input_ || acquired_ == nullptr) return;
+  storage_access().owned_input_storage(0).ptr = nullptr;
+  pool_->give(std::exchange(acquired_, nullptr));
+}
+
+// A slot that holds the packed tensor at `offset`.
+SlotPool::Slot *OutputTask::take_input(core::SyncCtx &ctx, size_t &offset) {
+  offset = 0;
+  if (owns_input_) {
+    if (acquired_ == nullptr)
+      throw std::logic_error("internal error: Output: execute without acquire_input");
+    if (core::is_packed(input_)) {
+      storage_access().owned_input_storage(0).ptr = nullptr;
+      offset = input_.offset;
+      return std::exchange(acquired_, nullptr);
+    }
+  }
+  SlotPool::Slot *slot = pool_->take();
+  copy_strided(ctx.inputs[0].desc, ctx.inputs[0].data(), tensor_, slot->data());
+  abandon_input(0);
+  return slot;
+}
+
+bool OutputTask::emitted_before(const core::FrameRecord &record) const {
+  return record.sequence != core::FrameRecord::unknown_sequence && newest_.has_value() &&
+         record.sequence <= *newest_;
+}
+
+OpResult OutputTask::hand_over(core::TDesc desc, SlotPool::Slot *slot, std::byte *data,
+                               std::vector<core::FrameRecord> records) {
+  const size_t frames = records.size();
+  entered_ += frames;
+  runtime::IFrameSink *sink = sink_;
+  if (sink == nullptr) {
+    SlotPool::end_use(slot);
+    dropped_ += frames;
+    return OpResult::Ok;
+  }
+  const OpResult result = sink->on_frames({.desc = std::move(desc),
+                                           .data = data,
+                                           .records = std::move(records),
+                                           .release = [slot] { SlotPool::end_use(slot); }});
+  (result == OpResult::Ok ? left_ : dropped_) += frames;
+  return result;
+}
+
+OpResult OutputTask::emit_frames(SlotPool::Slot *slot, std::byte *data,
+                                 std::span<core::FrameRecord> records) {
+  const size_t bytes = frame_bytes(tensor_);
+  pool_->lend(slot, records.size());
+  OpResult result = OpResult::Ok;
+  for (size_t frame = 0; frame < records.size(); ++frame) {
+    const core::FrameRecord &record = records[frame];
+    const bool padding = (record.flags & core::FrameRecord::Padding) != 0;
+    if (result != OpResult::Ok || padding || emitted_before(record)) {
+      SlotPool::end_use(slot);
+      continue;
+    }
+    if (record.sequence != core::FrameRecord::unknown_sequence) newest_ = record.sequence;
+    result = hand_over(frame_, slot, data + frame * bytes, {record});
+  }
+  return result;
+}
+
+OpResult OutputTask::emit_whole(SlotPool::Slot *slot, std::byte *data,
+                                std::span<core::FrameRecord> records) {
+  pool_->lend(slot, 1);
+  return hand_over(tensor_, slot, data, {records.begin(), records.end()});
+}
+
+OpResult OutputTask::execute(core::SyncCtx &ctx) {
+  std::span<core::FrameRecord> records;
+  if (!ctx.input_records.empty()) records = ctx.input_records[0];
+  std::vector<core::FrameRecord> unknown;  // where the caller keeps no records
+  if (records.empty()) {
+    unknown.resize(record_count());
+    records = unknown;
+  }
+  size_t offset = 0;
+  SlotPool::Slot *slot = take_input(ctx, offset);
+  std::byte *data = slot->data() + offset;
+  const bool one_each = tensor_.rank() >= 3 && records.size() == tensor_.shape[0];
+  return split_ && one_each ? emit_frames(slot, data, records) : emit_whole(slot, data, records);
+}
+
+void OutputTask::interrupt() noexcept {
+  if (runtime::IFrameSink *sink = sink_) sink->interrupt();
+}
+
+void OutputTask::begin_run() {
+  abandon_input(0);
+  newest_.reset();
+  entered_ = left_ = dropped_ = 0;
+}
+
+void OutputTask::end_of_section(bool eof) {
+  if (runtime::IFrameSink *sink = sink_) sink->on_end(eof);
+}
+
+runtime::NodeLedgerView OutputTask::ledger_view() const {
+  runtime::NodeLedgerView view;
+  view.left = left_;
+  view.dropped = dropped_;
+  view.dropped_reason = sink_.load() == nullptr ? "no sink" : "stopped";
+  view.entered = entered_;
+  view.held = view.entered - view.left - view.dropped;
+  return view;
+}
+
+}  // namespace holoflow::tasks

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// RateLimiter: spec.
+#include "holoflow/tasks/rate_limiter/rate_limiter_task.hh"
+
+#include <algorithm>
+
+#include "holoflow/tasks/families.hh"
+#include "holoflow/tasks/input_output/frame_layout.hh"
+#include "holoflow/tasks/task_spec.hh"
+
+namespace holoflow::tasks {
+
+namespace {
+
+using core::TDesc;
+
+// Rates below one tensor in a century are not told apart.
+std::chrono::nanoseconds period_of(double max_fps) {
+  constexpr double longest = 3.0e18;
+  return std::chrono::nanoseconds(static_cast<int64_t>(std::min(1e9 / max_fps, longest)));
+}
+
+core::InferResult infer_rate_limiter(const InferContext &, std::span<const TDesc> inputs,
+                                     const nlohmann::json &params) {
+  const std::string policy = params.at("policy").get<std::string>();
+  if (policy != "block")
+    throw ParamError("/policy",
+                     "\"policy\": \"" + policy + "\" is not available yet; use \"block\"");
+  const TDesc &input = inputs[0];
+  core::InferResult result;
+  result.input_descs = {input};
+  result.output_descs = {input};  // the same slots, so the same strides and offset
+  result.owned_inputs = {true};
+  result.owned_outputs = {true};
+  result.yields_ownership = true;
+  result.own_memory = {{input.mem_loc, 2 * (input.offset + input.num_bytes()), "two slots"}};
+  const size_t frames = frame_count(input);
+  result.window = core::Window{frames, frames, frames, 2 * frames};
+  result.writes_records = {true};
+  return result;
+}
+
+}  // namespace
+
+void register_rate_limiter(core::Registry &registry) {
+  TaskSpec spec;
+  spec.type = "RateLimiter";
+  spec.doc = "Lets at most max_fps tensors a second through.";
+  spec.inputs = {{"tensor", "any tensor"}};
+  spec.outputs = {{"tensor", "the same"}};
+  spec.params = {
+      {.name = "max_fps", .types = Number, .doc = "tensors per second, at most", .minimum = 0.0,
+       .exclusive_minimum = true},
+      {.name = "policy", .types = String,
+       .doc = "block makes the producer wait, drop keeps the newest", .default_value = "block",
+       .choices = {"block", "drop"}},
+  };
+  spec.infer = infer_rate_limiter;
+  spec.make_async = [](const MakeArgs<core::AsyncCreateCtx> &args) {
+    runtime::Device &device = args.ctx.device >= 0 ? runtime::cuda_device(args.ctx.device)
+                                                   : runtime::host_device();
+    return std::make_unique<RateLimiterTask>(
+        args.inputs[0], period_of(args.params.at("max_fps").get<double>()), args.ctx, device);
+  };
+  // Slots come and are copied through the device seam alone.
+  spec.host_maker_serves_device = true;
+  register_spec(registry, std::move(spec));
+}
+
+}  // namespace holoflow::tasks

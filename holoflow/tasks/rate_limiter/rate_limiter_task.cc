@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// RateLimiter: push, pop and the time between pops.
+#include "holoflow/tasks/rate_limiter/rate_limiter_task.hh"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "holoflow/tasks/input_output/frame_layout.hh"
+
+namespace holoflow::tasks {
+
+using core::MemLoc;
+using core::OpResult;
+
+namespace {
+
+bool first_or(const std::vector<bool> &flags, bool otherwise) {
+  return flags.empty() ? otherwise : flags[0];
+}
+
+bool is_cancelled(const std::atomic<bool> *cancelled) { return cancelled != nullptr && *cancelled; }
+
+}  // namespace
+
+RateLimiterTask::RateLimiterTask(core::TDesc tensor, std::chrono::nanoseconds period,
+                                 const core::AsyncCreateCtx &ctx, runtime::Device &device,
+                                 RateClock clock)
+    : tensor_(std::move(tensor)), period_(period), owns_input_(first_or(ctx.owned_inputs, true)),
+      owns_output_(first_or(ctx.owned_outputs, true)), producer_stream_(ctx.producer_stream),
+      consumer_stream_(ctx.consumer_stream), device_(device), clock_(std::move(clock)) {
+  // As large as the storage that the producer writes, should the tensor be a view of it.
+  size_t bytes = tensor_.offset + tensor_.num_bytes();
+  if (!ctx.owned_input_bytes.empty()) bytes = std::max(bytes, ctx.owned_input_bytes[0]);
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    slots_[i] = runtime::MemoryBlock(device_, tensor_.mem_loc, bytes);
+    records_[i].resize(frame_count(tensor_));
+  }
+}
+
+bool RateLimiterTask::has_room() const noexcept {
+  return pushed_.load(std::memory_order_relaxed) < freed_.load(std::memory_order_acquire) + 2;
+}
+
+// Both views have the same strides, so the bytes between their elements may go along.
+void RateLimiterTask::copy(std::byte *to, const std::byte *from, cudaStream_t stream) {
+  const MemLoc loc = tensor_.mem_loc;
+  if (loc == MemLoc::Host) {
+    std::memcpy(to, from, tensor_.num_bytes());
+  } else {
+    device_.copy(to, loc, from, loc, tensor_.num_bytes(), stream);
+    device_.synchronize(stream);
+  }
+}
+
+std::optional<core::TView> RateLimiterTask::acquire_input(int index) {
+  if (index != 0 || !owns_input_)
+    throw std::out_of_range("RateLimiter: input " + std::to_string(index) + " is not its own");
+  if (!lent_in_ && !has_room()) return std::nullopt;
+  lent_in_ = true;
+  core::Storage &storage = storage_access().owned_input_storage(0);
+  storage.ptr = slot(pushed_.load(std::memory_order_relaxed));
+  return core::TView{tensor_, &storage};
+}
+
+void RateLimiterTask::abandon_input(int index) {
+  if (index != 0 || !owns_input_ || !std::exchange(lent_in_, false)) return;
+  storage_access().owned_input_storage(0).ptr = nullptr;
+}
+
+OpResult RateLimiterTask::try_push(core::AsyncPushCtx &ctx) {
+  if (is_cancelled(ctx.cancelled)) return OpResult::Cancelled;
+  if (owns_input_ && !lent_in_)
+    throw std::logic_error("internal error: RateLimiter: try_push without acquire_input");
+  if (!owns_input_ && !has_room()) return OpResult::NotReady;
+  const uint64_t tensor = pushed_.load(std::memory_order_relaxed);
+  if (owns_input_) {
+    storage_access().owned_input_storage(0).ptr = nullptr;
+    lent_in_ = false;
+  } else {
+    copy(slot(tensor) + tensor_.offset, ctx.inputs[0].data(), producer_stream_);
+  }
+  std::vector<core::FrameRecord> &records = records_[tensor % 2];
+  const bool known =
+      !ctx.input_records.empty() && ctx.input_records[0].size() == records.size();
+  for (size_t i = 0; i < records.size(); ++i)
+    records[i] = known ? ctx.input_records[0][i] : core::FrameRecord{};
+  pushed_.store(tensor + 1, std::memory_order_release);
+  return OpResult::Ok;
+}
+
+OpResult RateLimiterTask::try_pop(core::AsyncPopCtx &ctx) {
+  if (is_cancelled(ctx.cancelled)) return OpResult::Cancelled;
+  if (lent_out_)
+    throw std::logic_error("internal error: RateLimiter: try_pop before release_output");
+  const uint64_t tensor = freed_.load(std::memory_order_relaxed);
+  if (pushed_.load(std::memory_order_acquire) == tensor) {
+    if (!ended_.load(std::memory_order_acquire)) return OpResult::NotReady;
+    // The last push came before the end: only now the count is final.
+    if (pushed_.load(std::memory_order_acquire) == tensor) return OpResult::Eof;
+  }
+  const auto now = clock_();
+  if (now < next_) return OpResult::NotReady;
+  next_ = now + period_;
+  std::vector<core::FrameRecord> &records = records_[tensor % 2];
+  if (!ctx.output_records.empty()) {
+    const size_t count = std::min(records.size(), ctx.output_records[0].size());
+    for (size_t i = 0; i < count; ++i)
+      ctx.output_records[0][i] = std::exchange(records[i], core::FrameRecord{});
+  }
+  popped_.store(tensor + 1, std::memory_order_release);
+  if (owns_output_) {
+    storage_access().owned_output_storage(0).ptr = slot(tensor);
+    lent_out_ = true;
+    return OpResult::Ok;
+  }
+  copy(ctx.outputs[0].data(), slot(tensor) + tensor_.offset, consumer_stream_);
+  freed_.store(tensor + 1, std::memory_order_release);
+  return OpResult::Ok;
+}
+
+void RateLimiterTask::release_output(int index) {
+  if (index != 0 || !owns_output_)
+    throw std::out_of_range("RateLimiter: output " + std::to_string(index) + " is not its own");
+  if (!std::exchange(lent_out_, false)) return;
+  storage_access().owned_output_storage(0).ptr = nullptr;
+  freed_.store(freed_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+std::optional<std::chrono::steady_clock::time_point> RateLimiterTask::ready_at() {
+  const bool pending =
+      pushed_.load(std::memory_order_acquire) != freed_.load(std::memory_order_relaxed);
+  return pending && !lent_out_ ? std::optional(next_) : std::nullopt;
+}
+
+void RateLimiterTask::begin_run() {
+  abandon_input(0);
+  if (std::exchange(lent_out_, false)) storage_access().owned_output_storage(0).ptr = nullptr;
+  for (auto &records : records_) std::fill(records.begin(), records.end(), core::FrameRecord{});
+  pushed_ = freed_ = popped_ = 0;
+  ended_ = false;
+  next_ = {};
+}
+
+runtime::NodeLedgerView RateLimiterTask::ledger_view() const {
+  const uint64_t frames = frame_count(tensor_);
+  runtime::NodeLedgerView view;
+  view.left = popped_ * frames;
+  view.entered = pushed_ * frames;
+  view.held = view.entered - view.left;
+  return view;
+}
+
+}  // namespace holoflow::tasks

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Pads that follow the graph, and properties.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gst_support.hh"
+
+namespace holoflow::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class Element {
+public:
+  Element() : element_(gst_element_factory_make("holoflowbin", nullptr)) {
+    gst_object_ref_sink(element_);
+    bus_ = gst_bus_new();
+    gst_element_set_bus(element_, bus_);
+  }
+  ~Element() {
+    gst_element_set_state(element_, GST_STATE_NULL);
+    gst_element_set_bus(element_, nullptr);
+    gst_object_unref(bus_);
+    gst_object_unref(element_);
+  }
+  void set(const char *property, const std::string &value) {
+    gst_util_set_object_arg(G_OBJECT(element_), property, value.c_str());
+  }
+  [[nodiscard]] GstElement *get() const { return element_; }
+  [[nodiscard]] std::vector<std::string> pads() const {
+    std::vector<std::string> names;
+    for (GList *each = element_->pads; each != nullptr; each = each->next)
+      names.emplace_back(GST_PAD_NAME(each->data));
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  [[nodiscard]] std::vector<Message> messages(GstMessageType type) const {
+    std::vector<Message> found;
+    while (GstMessage *message = gst_bus_pop(bus_)) {
+      if (GST_MESSAGE_TYPE(message) == type) found.push_back(to_message(message));
+      gst_message_unref(message);
+    }
+    return found;
+  }
+
+private:
+  GstElement *element_;
+  GstBus *bus_;
+};
+
+constexpr char two_inputs[] =
+    R"({"nodes":{"cam 0":{"type":"Input"},"cam1":{"type":"Input"},"sum":{"type":"Add"},)"
+    R"("o":{"type":"Output"}},"edges":[{"from":"cam 0","to":"sum"},)"
+    R"({"from":"cam1","to":"sum","in":1},"sum->o"]})";
+
+TEST(Pads, ExistBeforeAnyGraphIsSet) {
+  EXPECT_THAT(Element().pads(), ElementsAre("sink", "src"));
+}
+
+TEST(Pads, FollowTheGraphAsSoonAsItIsSet) {
+  Element element;
+  element.set("graph", two_inputs);
+  EXPECT_THAT(element.pads(), ElementsAre("sink_cam1", "sink_cam_0", "src"));
+  element.set("graph", passthrough());
+  EXPECT_THAT(element.pads(), ElementsAre("sink", "src"));
+}
+
+TEST(Pads, OfAFaultyGraphAreSinkAndSrc) {
+  Element element;
+  for (const char *graph : {"{", "nonsuch.json", "upload ! sqrrt", "{\"nodes\":{}}"}) {
+    element.set("graph", graph);
+    EXPECT_THAT(element.pads(), ElementsAre("sink", "src")) << graph;
+  }
+}
+
+TEST(Pads, OfUnchangedNamesKeepTheirLinks) {
+  Pipeline pipeline("fakesrc name=s ! holoflowbin name=h graph=\"" "sqrt\" ! fakesink");
+  GstElement *element = pipeline.element("h");
+  GstPad *before = gst_element_get_static_pad(element, "sink");
+  g_object_set(element, "graph", passthrough().c_str(), nullptr);
+  GstPad *after = gst_element_get_static_pad(element, "sink");
+  EXPECT_EQ(before, after);
+  EXPECT_TRUE(gst_pad_is_linked(after));
+  gst_object_unref(before);
+  gst_object_unref(after);
+}
+
+TEST(Pads, AGraphThatWouldDropALinkedPadIsRefused) {
+  Pipeline pipeline("fakesrc ! holoflowbin name=h graph=sqrt ! fakesink");
+  GstElement *element = pipeline.element("h");
+  g_object_set(element, "graph", two_inputs, nullptr);
+  gchar *graph = nullptr;
+  g_object_get(element, "graph", &graph, nullptr);
+  EXPECT_STREQ(graph, "sqrt");
+  g_free(graph);
+  GstPad *pad = gst_element_get_static_pad(element, "sink");
+  ASSERT_NE(pad, nullptr);
+  EXPECT_TRUE(gst_pad_is_linked(pad));
+  gst_object_unref(pad);
+  ASSERT_TRUE(pipeline.wait_for(GST_MESSAGE_WARNING));
+  EXPECT_THAT(pipeline.messages().back().text, HasSubstr("no pad \"sink\", which is linked"));
+}
+
+TEST(Pads, ClashingNamesAreRefused) {
+  Element element;
+  element.set("graph", R"({"nodes":{"a b":{"type":"Input"},"a_b":{"type":"Input"},)"
+                       R"("s":{"type":"Add"},"o":{"type":"Output"}},"edges":[)"
+                       R"({"from":"a b","to":"s"},{"from":"a_b","to":"s","in":1},"s->o"]})");
+  const auto warnings = element.messages(GST_MESSAGE_WARNING);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0].text, HasSubstr("node \"a_b\" would get the same pad name"));
+}
+
+TEST(Pads, SeveralInputsAreRefusedWhenTheElementOpens) {
+  Element element;
+  element.set("graph", two_inputs);
+  EXPECT_EQ(gst_element_set_state(element.get(), GST_STATE_READY), GST_STATE_CHANGE_FAILURE);
+  const auto errors = element.messages(GST_MESSAGE_ERROR);
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_THAT(errors[0].text, HasSubstr("expected one Input node, got 2 (\"cam 0\", \"cam1\")"));
+}
+
+TEST(Properties, KeepWhatWasSet) {
+  Element element;
+  element.set("graph", "sqrt");
+  element.set("device", "cpu");
+  element.set("cuda-device-id", "3");
+  element.set("trace-location", "/tmp/trace.json");
+  gchar *graph = nullptr, *settings = nullptr, *trace = nullptr;
+  gint device = -1, id = -1;
+  g_object_get(element.get(), "graph", &graph, "settings", &settings, "device", &device,
+               "cuda-device-id", &id, "trace-location", &trace, nullptr);
+  EXPECT_STREQ(graph, "sqrt");
+  EXPECT_STREQ(settings, nullptr);
+  EXPECT_STREQ(trace, "/tmp/trace.json");
+  EXPECT_EQ(device, 1);
+  EXPECT_EQ(id, 3);
+  g_free(graph);
+  g_free(settings);
+  g_free(trace);
+}
+
+TEST(Properties, StatsNameEveryCounterAlsoBeforeTheStart) {
+  Element element;
+  GstStructure *stats = nullptr;
+  g_object_get(element.get(), "stats", &stats, nullptr);
+  EXPECT_STREQ(gst_structure_get_name(stats), "application/x-holoflow-stats");
+  for (const char *field : {"in", "out", "dropped", "failed", "in-flight"}) {
+    guint64 value = 1;
+    EXPECT_TRUE(gst_structure_get_uint64(stats, field, &value)) << field;
+    EXPECT_EQ(value, 0u) << field;
+  }
+  EXPECT_NE(gst_structure_get_string(stats, "device"), nullptr);
+  EXPECT_TRUE(gst_structure_has_field_typed(stats, "nodes", GST_TYPE_STRUCTURE));
+  gst_structure_free(stats);
+}
+
+TEST(Properties, FaultySettingsAreNamedWhenTheElementOpens) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"{\"inn\":{\"as\":\"RGB\"}}", "there is no node \"inn\"; did you mean \"in\"?"},
+      {"{\"in\":3}", "expected an object of params for node \"in\", got 3"},
+      {"[1]", "expected a JSON object of node names"},
+      {"{\"in\"", "settings: "},
+      {"{\"in\":{\"az\":1}}", "\"az\""},
+  };
+  for (const auto &[settings, text] : cases) {
+    SCOPED_TRACE(settings);
+    Element element;
+    element.set("graph", passthrough());
+    g_object_set(element.get(), "settings", settings, nullptr);
+    EXPECT_EQ(gst_element_set_state(element.get(), GST_STATE_READY), GST_STATE_CHANGE_FAILURE);
+    const auto errors = element.messages(GST_MESSAGE_ERROR);
+    ASSERT_EQ(errors.size(), 1u);
+    EXPECT_EQ(errors[0].domain, GST_RESOURCE_ERROR);
+    EXPECT_EQ(errors[0].code, GST_RESOURCE_ERROR_SETTINGS);
+    EXPECT_THAT(errors[0].text, HasSubstr(text));
+  }
+}
+
+}  // namespace
+}  // namespace holoflow::test

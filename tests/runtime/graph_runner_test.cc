@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Whole graphs through GraphRunner: frames in, frames out, ends, stops and failures.
+#include "holoflow/runtime/graph_runner.hh"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+
+#include "holoflow/builtin_tasks.hh"
+
+namespace holoflow::runtime {
+namespace {
+
+using core::DType;
+using core::FrameRecord;
+using core::MemLoc;
+using core::TDesc;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const TDesc grey({1, 1, 2}, DType::U8, MemLoc::Host);
+
+CompilerConfig cpu(TDesc tensor = grey, const std::string &input = "input") {
+  CompilerConfig config;
+  config.device = CompilerConfig::Device::Cpu;
+  config.inputs = {{input, std::move(tensor)}};
+  return config;
+}
+
+std::vector<uint8_t> bytes_of(const OutputTensor &tensor) {
+  const auto *data = reinterpret_cast<const uint8_t *>(tensor.data());
+  return {data, data + tensor.desc().num_bytes()};
+}
+
+FrameRecord at(int64_t pts_ns) {
+  FrameRecord record;
+  record.pts_ns = pts_ns;
+  record.duration_ns = 40;
+  return record;
+}
+
+// Pushes `count` frames whose two pixels are 0 0, 1 1, … from a thread of its own, then ends.
+std::thread feed(GraphRunner &runner, int count) {
+  return std::thread([&runner, count] {
+    for (int i = 0; i < count; ++i) {
+      auto pixels = std::make_shared<std::vector<uint8_t>>(2, static_cast<uint8_t>(i % 256));
+      EXPECT_TRUE(runner.push("input", pixels->data(), grey, {at(40 * i)}, [pixels] {}));
+    }
+    runner.end();
+  });
+}
+
+// Pops until nothing comes; checks order, pixels and times; returns how many frames came.
+int drain(GraphRunner &runner, int step = 1) {
+  int frames = 0;
+  while (const auto tensor = runner.pop("output")) {
+    const auto want = static_cast<uint8_t>(frames * step % 256);
+    EXPECT_THAT(bytes_of(*tensor), ElementsAre(want, want));
+    EXPECT_EQ(tensor->records()[0].pts_ns, 40 * frames * step);
+    ++frames;
+  }
+  return frames;
+}
+
+}  // namespace
+
+TEST(GraphRunner, PassesEveryFrameThroughChainsOnTheCpu) {
+  for (const char *chain :
+       {"upload", "upload ! download", "batchqueue", "upload ! batchqueue ! download",
+        "batchqueue ! copy ! batchqueue", "upload ! batchqueue ! conversion target=F32 ! conversion "
+                                   "target=U8 ! batchqueue ! download",
+        "copy ! batchqueue ! copy", "ratelimiter max_fps=1000000"}) {
+    SCOPED_TRACE(chain);
+    for (const int count : {0, 1, 2, 500}) {
+      GraphRunner runner = GraphRunner::from_chain(chain, cpu());
+      std::thread source = feed(runner, count);
+      EXPECT_EQ(drain(runner), count);
+      source.join();
+    }
+  }
+}
+
+TEST(GraphRunner, ConnectsInputStraightToOutput) {
+  GraphRunner runner = GraphRunner::from_json(
+      R"({"nodes": {"input": {"type": "Input"}, "output": {"type": "Output"}},
+          "edges": ["input -> output"]})",
+      cpu());
+  std::thread source = feed(runner, 100);
+  EXPECT_EQ(drain(runner), 100);
+  source.join();
+}
+
+TEST(GraphRunner, FansOutToTwoOutputsAndAQueue) {
+  GraphRunner runner = GraphRunner::from_json(
+      R"({"nodes": {"input": {"type": "Input"}, "q": {"type": "BatchQueue"},
+                    "output": {"type": "Output"}, "second": {"type": "Output"}},
+          "edges": ["input -> q", "q -> output", "input -> second"]})",
+      cpu());
+  std::thread source = feed(runner, 50);
+  std::thread other([&runner] {
+    int frames = 0;
+    while (const auto tensor = runner.pop("second")) {
+      EXPECT_EQ(bytes_of(*tensor)[0], frames);
+      ++frames;
+    }
+    EXPECT_EQ(frames, 50);
+  });
+  EXPECT_EQ(drain(runner), 50);
+  source.join();
+  other.join();
+}
+
+TEST(GraphRunner, GivesWindowsWhole) {
+  GraphRunner runner =
+      GraphRunner::from_chain("batchqueue output_size=3 output_stride=2", cpu());
+  std::thread source = feed(runner, 8);
+  std::vector<std::vector<uint8_t>> windows;
+  while (const auto tensor = runner.pop("output")) {
+    EXPECT_EQ(tensor->desc().shape, (std::vector<size_t>{3, 1, 2}));
+    EXPECT_EQ(tensor->records().size(), 3u);
+    windows.push_back(bytes_of(*tensor));
+  }
+  source.join();
+  EXPECT_THAT(windows, ElementsAre(ElementsAre(0, 0, 1, 1, 2, 2), ElementsAre(2, 2, 3, 3, 4, 4),
+                                   ElementsAre(4, 4, 5, 5, 6, 6)));
+}
+
+TEST(GraphRunner, SkipsByStride) {
+  GraphRunner runner = GraphRunner::from_chain("batchqueue output_stride=3", cpu());
+  std::thread source = feed(runner, 100);
+  EXPECT_EQ(drain(runner, 3), 34);
+  source.join();
+}
+
+TEST(GraphRunner, PadsTheLastBatch) {
+  GraphRunner runner = GraphRunner::from_json(
+      R"({"nodes": {"input": {"type": "Input", "params": {"batch": 4}},
+                    "output": {"type": "Output"}},
+          "edges": ["input -> output"]})",
+      cpu());
+  std::thread source = feed(runner, 6);
+  ASSERT_TRUE(runner.pop("output").has_value());
+  const auto last = runner.pop("output");
+  ASSERT_TRUE(last.has_value());
+  EXPECT_THAT(bytes_of(*last), ElementsAre(4, 4, 5, 5, 5, 5, 5, 5));
+  EXPECT_EQ(last->records()[1].flags, FrameRecord::None);
+  EXPECT_EQ(last->records()[2].flags, FrameRecord::Padding);
+  EXPECT_FALSE(runner.pop("output").has_value());
+  source.join();
+}
+
+TEST(GraphRunner, OutputTensorsOutliveTheRunner) {
+  std::optional<OutputTensor> kept;
+  {
+    GraphRunner runner = GraphRunner::from_chain("batchqueue", cpu());
+    std::thread source = feed(runner, 1);
+    kept = runner.pop("output");
+    source.join();
+  }
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_THAT(bytes_of(*kept), ElementsAre(0, 0));
+}
+
+TEST(GraphRunner, CountsWhatEnteredAndLeft) {
+  GraphRunner runner = GraphRunner::from_chain("batchqueue output_size=4", cpu());
+  std::thread source = feed(runner, 10);
+  while (runner.pop("output")) {
+  }
+  source.join();
+  runner.scheduler().wait();
+  const auto ledger = runner.scheduler().ledger();
+  EXPECT_EQ(ledger.at("input").entered, 10u);
+  EXPECT_EQ(ledger.at("input").left, 10u);
+  EXPECT_EQ(ledger.at("batchqueue").left, 8u);
+  EXPECT_EQ(ledger.at("batchqueue").dropped.at("flush"), 2u);
+  EXPECT_EQ(ledger.at("output").left, 8u);
+}
+
+TEST(GraphRunner, StopEndsAWaitingPushAndAWaitingPop) {
+  const std::vector<uint8_t> pixels(2);
+  GraphRunner runner = GraphRunner::from_chain("batchqueue", cpu());
+  // Nobody pops "output" here: after a few frames push waits.
+  std::thread source([&runner, &pixels] {
+    int pushed = 0;
+    while (runner.push("input", pixels.data(), grey)) ++pushed;
+    EXPECT_GT(pushed, 0);
+  });
+  while (runner.scheduler().ledger().at("output").entered == 0) std::this_thread::yield();
+  runner.stop();
+  source.join();
+  while (runner.pop("output")) {
+  }
+  EXPECT_FALSE(runner.pop("output").has_value());
+}
+
+TEST(GraphRunner, CanBeDroppedWhileItIsFull) {
+  std::atomic<int> released = 0;
+  int pushed = 0;
+  const std::vector<uint8_t> pixels(2);
+  {
+    GraphRunner runner = GraphRunner::from_chain("upload ! batchqueue", cpu());
+    for (; pushed < 4; ++pushed)
+      ASSERT_TRUE(runner.push("input", pixels.data(), grey, {}, [&released] { ++released; }));
+  }
+  EXPECT_EQ(released, pushed);
+}
+
+TEST(GraphRunner, RethrowsTheErrorThatEndedTheRun) {
+  core::Registry registry;
+  register_builtin_tasks(registry);
+  core::add_kernel(registry, "Broken", [](auto, auto, const auto &, auto) {
+    throw std::runtime_error("out of ink");
+  });
+  const std::vector<uint8_t> pixels(2);
+  GraphRunner runner = GraphRunner::from_chain("batchqueue ! broken", cpu(), &registry);
+  EXPECT_TRUE(runner.push("input", pixels.data(), grey));
+  const auto message = [](const auto &call) {
+    try {
+      call();
+    } catch (const core::TaskError &error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing thrown");
+  };
+  EXPECT_THAT(message([&] { (void)runner.pop("output"); }),
+              HasSubstr("node \"broken\" (Broken)"));
+  EXPECT_THAT(message([&] {
+                while (runner.push("input", pixels.data(), grey)) {
+                }
+              }),
+              HasSubstr("out of ink"));
+}
+
+TEST(GraphRunner, NamesTheNodesThatItHas) {
+  GraphRunner runner = GraphRunner::from_chain("upload", cpu());
+  bool released = false;
+  try {
+    (void)runner.push("inptu", nullptr, grey, {}, [&released] { released = true; });
+    FAIL() << "accepted";
+  } catch (const std::invalid_argument &error) {
+    EXPECT_STREQ(error.what(), "no Input node \"inptu\" in this graph; did you mean \"input\"?");
+  }
+  EXPECT_TRUE(released);
+  try {
+    (void)runner.pop("zzzzzz");
+    FAIL() << "accepted";
+  } catch (const std::invalid_argument &error) {
+    EXPECT_STREQ(error.what(), "no Output node \"zzzzzz\" in this graph; it has \"output\"");
+  }
+}
+
+TEST(GraphRunner, SaysWhatAnInputMisses) {
+  CompilerConfig config;
+  config.device = CompilerConfig::Device::Cpu;
+  try {
+    (void)GraphRunner::from_chain("upload", config);
+    FAIL() << "compiled";
+  } catch (const core::CompileError &error) {
+    EXPECT_THAT(error.what(), HasSubstr("node \"input\" (Input)"));
+    EXPECT_THAT(error.what(), HasSubstr("Config::inputs[\"input\"]"));
+  }
+}
+
+TEST(GraphRunner, RunsTheSameChainOnCuda) {
+  try {
+    (void)cuda_device();
+  } catch (const core::DeviceError &error) {
+    GTEST_SKIP() << error.what();
+  }
+  for (const char *chain : {"upload ! download", "upload ! batchqueue ! download",
+                            "upload ! batchqueue ! conversion target=F32 ! conversion target=U8 ! "
+                            "batchqueue ! download",
+                            "batchqueue ! upload ! download ! batchqueue",
+                            "upload ! ratelimiter max_fps=100000 ! download"}) {
+    SCOPED_TRACE(chain);
+    CompilerConfig config = cpu();
+    config.device = CompilerConfig::Device::Cuda;
+    GraphRunner runner = GraphRunner::from_chain(chain, config);
+    std::thread source = feed(runner, 300);
+    EXPECT_EQ(drain(runner), 300);
+    source.join();
+  }
+}
+
+TEST(GraphRunner, TakesDeviceMemory) {
+  try {
+    (void)cuda_device();
+  } catch (const core::DeviceError &error) {
+    GTEST_SKIP() << error.what();
+  }
+  CompilerConfig config = cpu();
+  config.device = CompilerConfig::Device::Cuda;
+  GraphRunner runner = GraphRunner::from_chain("upload ! download", config);
+  Device &device = cuda_device();
+  const MemoryBlock block(device, MemLoc::Device, 2);
+  const Stream stream(device);
+  const Event event(device);
+  const std::vector<std::byte> pixels{std::byte{7}, std::byte{8}};
+  device.copy(block.get(), MemLoc::Device, pixels.data(), MemLoc::Host, 2, stream.get());
+  device.record(event.get(), stream.get());
+  bool released = false;
+  EXPECT_TRUE(runner.push("input", block.get(), TDesc({1, 1, 2}, DType::U8, MemLoc::Device), {},
+                          [&released] { released = true; }, event.get()));
+  EXPECT_TRUE(released) << "copied, so it may be used again";
+  runner.end();
+  const auto tensor = runner.pop("output");
+  ASSERT_TRUE(tensor.has_value());
+  EXPECT_THAT(bytes_of(*tensor), ElementsAre(7, 8));
+}
+
+}  // namespace holoflow::runtime

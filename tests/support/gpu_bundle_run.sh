@@ -1,0 +1,183 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Runs what tests/gpu_bundle.sh packed, on a machine with the NVIDIA driver and CUDA 13's libraries.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+usage() {
+  cat <<'EOF'
+Usage: run.sh [tests|sanitizer|bench|pipeline|all] [FILTER]
+
+  tests      every test program; with a GPU present, a test that finds none fails
+  sanitizer  compute-sanitizer memcheck over the CUDA tests (skipped where it is not installed)
+  bench      every benchmark
+  pipeline   gst-launch-1.0 with holoflowbin on the GPU and on the CPU, results compared
+  all        all of these, in this order (default)
+
+FILTER is GoogleTest's, for tests and sanitizer, and Google Benchmark's for bench.
+Logs go to $LOGS (default: logs/ beside this script). Environment: TEST_TIMEOUT in s (300).
+EOF
+}
+
+logs=${LOGS:-$here/logs}
+test_timeout=${TEST_TIMEOUT:-300}
+mkdir -p "$logs"
+
+setup_environment() {
+  local libs="$here/holoflow:$here/runtime" toolkit dir
+  for toolkit in "${CUDA_PATH:-/usr/local/cuda}" /usr/local/cuda /usr/local/cuda-13*; do
+    for dir in "$toolkit/lib64" "$toolkit/targets/x86_64-linux/lib"; do
+      if [ -d "$dir" ]; then libs="$libs:$dir"; fi
+    done
+  done
+  export LD_LIBRARY_PATH="$libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+  export PATH="$here/runtime/bin:$here/holoflow/tools:$PATH"
+  export GST_PLUGIN_SYSTEM_PATH_1_0="$here/runtime/gstreamer-1.0"
+  export GST_PLUGIN_PATH_1_0="$here/gst"
+  export GST_PLUGIN_SCANNER_1_0="$here/runtime/bin/gst-plugin-scanner"
+  export GST_REGISTRY="$logs/registry.bin"
+  export HOLOFLOW_MODULE_PATH="$here/holoflow"
+  export HOLOFLOW_BUILD_ROOT="$here" HOLOFLOW_SOURCE_ROOT="$here/source"
+  export G_DEBUG=fatal-criticals
+  if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then
+    export HOLOFLOW_REQUIRE_GPU=1
+  fi
+}
+
+passed=0
+failed=0
+skipped=0
+failures=()
+
+fail() {
+  failed=$((failed + ${2:-1}))
+  failures+=("$1")
+}
+
+# count LOG PATTERN: the number in GoogleTest's summary line that PATTERN begins.
+count() {
+  sed -nE "s/^\[  $2 *\] ([0-9]+) tests?.*/\1/p" "$1" | tail -1 | grep . || echo 0
+}
+
+# run_gtest NAME COMMAND…: runs one program and adds up its cases.
+run_gtest() {
+  local name=$1 log="$logs/$1.log" status=0 good bad left_out
+  shift
+  timeout "$test_timeout" "$@" >"$log" 2>&1 || status=$?
+  good=$(count "$log" PASSED)
+  bad=$(count "$log" FAILED)
+  left_out=$(count "$log" SKIPPED)
+  passed=$((passed + good))
+  skipped=$((skipped + left_out))
+  if [ "$status" != 0 ]; then
+    fail "$name (exit status $status, $log)" "$((bad > 0 ? bad : 1))"
+    grep -E '^\[  FAILED  \]|Failure|ERROR|Error' "$log" | tail -20
+    [ "$bad" -gt 0 ] || tail -20 "$log"
+  fi
+  echo "$name: $good passed, $bad failed, $left_out skipped, exit status $status"
+}
+
+tests() {
+  local program
+  for program in "$here"/tests/test_*; do
+    run_gtest "$(basename "$program")" "$program" --gtest_filter="${1:-*}"
+  done
+}
+
+sanitizer() {
+  local tool program
+  tool=$(PATH="$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer" \
+    command -v compute-sanitizer) || tool=""
+  if [ -z "$tool" ]; then
+    echo "sanitizer: skipped, compute-sanitizer is not installed"
+    skipped=$((skipped + 1))
+    return
+  fi
+  for program in "$here"/tests/test_*; do
+    "$program" --gtest_list_tests --gtest_filter="${1:-*Cuda*-*Long*}" | grep -q '^  ' || continue
+    run_gtest "sanitizer-$(basename "$program")" "$tool" --tool memcheck --error-exitcode 99 \
+      "$program" --gtest_filter="${1:-*Cuda*-*Long*}"
+  done
+}
+
+bench() {
+  local program name status
+  for program in "$here"/tests/bench/bench_*; do
+    [ -x "$program" ] || continue
+    name=$(basename "$program")
+    status=0
+    "$program" ${1:+--benchmark_filter="$1"} 2>&1 | tee "$logs/$name.log" || status=$?
+    if [ "$status" = 0 ]; then passed=$((passed + 1)); else fail "$name"; fi
+  done
+}
+
+# pipeline_on DEVICE GRAPH FILE: 64 frames of noise through a graph.
+pipeline_on() {
+  timeout "$test_timeout" gst-launch-1.0 -q \
+    videotestsrc num-buffers=64 pattern=snow ! video/x-raw,format=GRAY8,width=640,height=480 ! \
+    holoflowbin "device=$1" "graph=$2" ! filesink "location=$3" >"$logs/pipeline-$1.log" 2>&1
+}
+
+# compare FILE FILE LEVELS: the same number of whole frames, no byte further apart than LEVELS.
+compare() {
+  python3 - "$@" <<'EOF'
+import sys
+a, b = (open(name, "rb").read() for name in sys.argv[1:3])
+if len(a) != len(b) or len(a) != 64 * 640 * 480:
+    sys.exit(f"frames were lost: {len(a)} and {len(b)} bytes")
+worst = max(abs(x - y) for x, y in zip(a, b))
+print(f"largest difference between CPU and GPU: {worst}")
+sys.exit(worst > int(sys.argv[3]))
+EOF
+}
+
+# pipeline_pair NAME GRAPH LEVELS: on the CPU and on the GPU, results compared.
+pipeline_pair() {
+  local device
+  for device in cpu cuda; do
+    if pipeline_on "$device" "$2" "$logs/$device.raw"; then
+      continue
+    elif [ "$device" = cuda ] && [ -z "${HOLOFLOW_REQUIRE_GPU:-}" ]; then
+      skipped=$((skipped + 1))
+    else
+      fail "pipeline $1 on $device ($logs/pipeline-$device.log)"
+      tail -20 "$logs/pipeline-$device.log"
+    fi
+    return
+  done
+  if compare "$logs/cpu.raw" "$logs/cuda.raw" "$3"; then
+    echo "pipeline $1: the same on CPU and GPU within $3"
+    passed=$((passed + 1))
+  else
+    fail "pipeline $1: CPU and GPU results differ"
+  fi
+  rm -f "$logs"/*.raw
+}
+
+pipeline() {
+  local graph
+  if ! gst-inspect-1.0 holoflowbin >"$logs/inspect.log" 2>&1; then
+    fail "gst-inspect-1.0 holoflowbin ($logs/inspect.log)"
+    return
+  fi
+  pipeline_pair shift "upload ! batchqueue ! fftshift ! batchqueue ! download" 0
+  for graph in "$HOLOFLOW_SOURCE_ROOT"/examples/graphs/*.json; do
+    pipeline_pair "$(basename "$graph")" "$graph" 1
+  done
+}
+
+what=${1:-all}
+case "$what" in
+  -h | --help) usage; exit 0 ;;
+  tests | sanitizer | bench | pipeline | all) ;;
+  *) usage >&2; exit 2 ;;
+esac
+setup_environment
+cd "$logs" || exit 1
+case "$what" in
+  all) tests ""; sanitizer ""; bench ""; pipeline ;;
+  *) "$what" "${2:-}" ;;
+esac
+[ "${#failures[@]}" = 0 ] || printf 'failed: %s\n' "${failures[@]}"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
