@@ -33,7 +33,8 @@ struct Snapshot {
 
   static GstPadProbeReturn on_buffer(GstPad *pad, GstPadProbeInfo *info, gpointer user) {
     auto &self = *static_cast<Snapshot *>(user);
-    if (self.seen++ > wanted) return GST_PAD_PROBE_OK;
+    if (self.seen++ > wanted)
+      return GST_PAD_PROBE_OK;
     // A deep copy: the pool that the buffer comes from may be small.
     GstBuffer *copy = gst_buffer_copy_deep(GST_PAD_PROBE_INFO_BUFFER(info));
     GstCaps *caps = gst_pad_get_current_caps(pad);
@@ -49,7 +50,8 @@ struct Snapshot {
   }
 
   bool write() const {
-    if (sample == nullptr) return false;
+    if (sample == nullptr)
+      return false;
     GstCaps *png = gst_caps_new_empty_simple("image/png");
     GError *error = nullptr;
     const OwnedSample image(
@@ -62,18 +64,22 @@ struct Snapshot {
     }
     GstMapInfo map;
     GstBuffer *buffer = gst_sample_get_buffer(image.get());
-    if (!gst_buffer_map(buffer, &map, GST_MAP_READ)) return false;
+    if (!gst_buffer_map(buffer, &map, GST_MAP_READ))
+      return false;
     const bool written = g_file_set_contents(
-        file.c_str(), reinterpret_cast<const char *>(map.data), static_cast<gssize>(map.size), nullptr);
+        file.c_str(), reinterpret_cast<const char *>(map.data), static_cast<gssize>(map.size),
+        nullptr);
     gst_buffer_unmap(buffer, &map);
-    if (written) std::printf("wrote %s\n", file.c_str());
+    if (written)
+      std::printf("wrote %s\n", file.c_str());
     return written;
   }
 };
 
 bool have(const char *element) {
   GstElementFactory *factory = gst_element_factory_find(element);
-  if (factory != nullptr) gst_object_unref(factory);
+  if (factory != nullptr)
+    gst_object_unref(factory);
   return factory != nullptr;
 }
 
@@ -113,9 +119,10 @@ bool print_stats(GstElement *bin, double seconds) {
   gst_structure_get_uint64(stats, "in", &in);
   gst_structure_get_uint64(stats, "out", &out);
   const gchar *device = gst_structure_get_string(stats, "device");
-  std::printf("frames in:  %" G_GUINT64_FORMAT "\nframes out: %" G_GUINT64_FORMAT
-              "\ndevice:     %s\nspeed:      %.1f frames per second, decoding and encoding included\n",
-              in, out, device, static_cast<double>(out) / seconds);
+  std::printf(
+      "frames in:  %" G_GUINT64_FORMAT "\nframes out: %" G_GUINT64_FORMAT
+      "\ndevice:     %s\nspeed:      %.1f frames per second, decoding and encoding included\n",
+      in, out, device, static_cast<double>(out) / seconds);
   gst_structure_free(stats);
   return in == out && out > 0;
 }
@@ -131,12 +138,12 @@ int main(int argc, char **argv) {
   const std::string graph = argv[1], folder = argv[2];
   const std::string video = argc > 3 ? argv[3] : "", device = argc > 4 ? argv[4] : "auto";
   const auto [encode, file] = encoder();
-  const std::string source =
-      video.empty() ? "videotestsrc pattern=ball num-buffers=250 ! video/x-raw,width=640,height=360,"
-                      "framerate=25/1 ! videoconvert"
-                    : "filesrc name=file ! decodebin ! videoconvert";
+  const std::string source = video.empty()
+      ? "videotestsrc pattern=ball num-buffers=250 ! video/x-raw,width=640,height=360,"
+        "framerate=25/1 ! videoconvert"
+      : "filesrc name=file ! decodebin ! videoconvert";
   const auto description = source + " ! holoflowbin name=graph ! queue ! videoconvert ! " + encode +
-                           " ! filesink name=result";
+      " ! filesink name=result";
   GError *error = nullptr;
   const OwnedElement pipeline(gst_parse_launch(description.c_str(), &error));
   const OwnedError owned_error(error);
@@ -151,7 +158,8 @@ int main(int argc, char **argv) {
   gst_util_set_object_arg(G_OBJECT(bin.get()), "device", device.c_str());
   g_object_set(bin.get(), "graph", graph.c_str(), nullptr);
   g_object_set(child("result").get(), "location", (folder + "/" + file).c_str(), nullptr);
-  if (!video.empty()) g_object_set(child("file").get(), "location", video.c_str(), nullptr);
+  if (!video.empty())
+    g_object_set(child("file").get(), "location", video.c_str(), nullptr);
 
   Snapshot before{.file = folder + "/before.png", .sample = {}};
   Snapshot after{.file = folder + "/after.png", .sample = {}};
@@ -162,7 +170,8 @@ int main(int argc, char **argv) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   bool good = ran && print_stats(bin.get(), seconds.count());
   gst_element_set_state(pipeline.get(), GST_STATE_NULL);
-  if (!ran) return 1;
+  if (!ran)
+    return 1;
   good = before.write() && after.write() && good;
   std::printf("wrote %s/%s\n", folder.c_str(), file.c_str());
   return good ? 0 : 1;

@@ -8,6 +8,7 @@ static gboolean plugin_init(GstPlugin *plugin) {
   return GST_ELEMENT_REGISTER(holoflowbin, plugin);
 }
 
-GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, holoflow,
-                  "Compute graphs on streams of frames, on the CPU and on CUDA devices",
-                  plugin_init, PACKAGE_VERSION, "LGPL", "holoflow", "Unknown package origin")
+GST_PLUGIN_DEFINE(
+    GST_VERSION_MAJOR, GST_VERSION_MINOR, holoflow,
+    "Compute graphs on streams of frames, on the CPU and on CUDA devices", plugin_init,
+    PACKAGE_VERSION, "LGPL", "holoflow", "Unknown package origin")

@@ -16,7 +16,9 @@ GST_ELEMENT_REGISTER_DEFINE(holoflowbin, "holoflowbin", GST_RANK_NONE, GST_TYPE_
 
 namespace holoflow::gst {
 
-BinState &state_of(GstElement *element) { return *GST_HOLOFLOW_BIN(element)->state; }
+BinState &state_of(GstElement *element) {
+  return *GST_HOLOFLOW_BIN(element)->state;
+}
 
 std::shared_ptr<const GraphModel> model_of(BinState &state) {
   std::lock_guard lock(state.mutex);
@@ -34,13 +36,15 @@ bool open_graph(BinState &state) {
     post_graph_faults(state.element, model->settings().graph, faults, model->missing_file());
     return false;
   }
-  if (model->settings().device != runtime::CompilerConfig::Device::Cuda) return true;
+  if (model->settings().device != runtime::CompilerConfig::Device::Cuda)
+    return true;
   try {
     (void)runtime::cuda_device(model->settings().cuda_device);
     return true;
   } catch (const std::exception &error) {
-    post_error(state.element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, error.what(),
-               "device=cuda");
+    post_error(
+        state.element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, error.what(),
+        "device=cuda");
     return false;
   }
 }
@@ -49,22 +53,34 @@ bool open_graph(BinState &state) {
 
 }  // namespace holoflow::gst
 
-// A file may have changed since the property was set.
+// The graph is read again, because its file may have changed since the property was set.
 static gboolean reload_graph(BinState &state) {
-  return holoflow::gst::load_graph(state) && holoflow::gst::open_graph(state);
+  const std::string refusal = holoflow::gst::load_graph(state);
+  if (refusal.empty())
+    return holoflow::gst::open_graph(state);
+  holoflow::gst::post_error(
+      state.element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS, refusal,
+      "the graph's file has changed");
+  return FALSE;
 }
 
-static GstStateChangeReturn gst_holoflow_bin_change_state(GstElement *element,
-                                                          GstStateChange transition) {
+static GstStateChangeReturn gst_holoflow_bin_change_state(
+    GstElement *element, GstStateChange transition) {
   BinState &state = holoflow::gst::state_of(element);
   switch (transition) {
   case GST_STATE_CHANGE_NULL_TO_READY:
-    if (!reload_graph(state)) return GST_STATE_CHANGE_FAILURE;
+    if (!reload_graph(state))
+      return GST_STATE_CHANGE_FAILURE;
     break;
-  case GST_STATE_CHANGE_READY_TO_PAUSED: state.stream.start(); break;
+  case GST_STATE_CHANGE_READY_TO_PAUSED:
+    state.stream.start();
+    break;
   // Whatever waits for the graph must leave before the pads can be deactivated.
-  case GST_STATE_CHANGE_PAUSED_TO_READY: state.stream.halt(); break;
-  default: break;
+  case GST_STATE_CHANGE_PAUSED_TO_READY:
+    state.stream.halt();
+    break;
+  default:
+    break;
   }
   const auto result =
       GST_ELEMENT_CLASS(gst_holoflow_bin_parent_class)->change_state(element, transition);
@@ -77,13 +93,13 @@ static GstStateChangeReturn gst_holoflow_bin_change_state(GstElement *element,
   return result;
 }
 
-static void gst_holoflow_bin_set_property(GObject *object, guint id, const GValue *value,
-                                          GParamSpec *spec) {
+static void gst_holoflow_bin_set_property(
+    GObject *object, guint id, const GValue *value, GParamSpec *spec) {
   holoflow::gst::set_property(holoflow::gst::state_of(GST_ELEMENT(object)), id, value, spec);
 }
 
-static void gst_holoflow_bin_get_property(GObject *object, guint id, GValue *value,
-                                          GParamSpec *spec) {
+static void gst_holoflow_bin_get_property(
+    GObject *object, guint id, GValue *value, GParamSpec *spec) {
   holoflow::gst::get_property(holoflow::gst::state_of(GST_ELEMENT(object)), id, value, spec);
 }
 
@@ -95,7 +111,7 @@ static void gst_holoflow_bin_finalize(GObject *object) {
 static void gst_holoflow_bin_init(GstHoloflowBin *self) {
   self->state = new BinState(GST_ELEMENT(self));
   // Pads exist from here on: "sink" and "src" until a graph says otherwise.
-  holoflow::gst::load_graph(*self->state);
+  (void)holoflow::gst::load_graph(*self->state);
 }
 
 static void gst_holoflow_bin_class_init(GstHoloflowBinClass *klass) {

@@ -28,10 +28,10 @@ struct BinState {
 
   GstElement *const element;
   Stream stream;
-  Pads pads;
 
   std::mutex mutex;  // guards what follows
-  GraphSettings settings;                   // the properties' values
+  Pads pads;  // changed by update_pads only
+  GraphSettings settings;  // the properties' values
   std::shared_ptr<const GraphModel> model;  // shared with whoever answers a query meanwhile
 };
 

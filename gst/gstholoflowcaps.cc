@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Caps to tensors: the table and the input's direction. The output's is in gstholoflowoutputcaps.cc.
+// Caps to tensors: the table and the input's direction. The output's is in
+// gstholoflowoutputcaps.cc.
 #include "gstholoflowcaps.h"
 
 #include <algorithm>
@@ -36,23 +37,30 @@ constexpr std::array<CapsRow, 17> rows{{
 
 // Channels of the frame's last axis: 1 for [1, H, W].
 size_t channels_as(const CapsRow &row, const std::string &as) {
-  if (as == "GRAY") return 1;
-  if (as == "RGB") return 3;
-  if (as == "RGBA") return 4;
+  if (as == "GRAY")
+    return 1;
+  if (as == "RGB")
+    return 3;
+  if (as == "RGBA")
+    return 4;
   return row.channels;
 }
 
 bool takes(const CapsRow &row, const std::string &as) {
-  if (as.empty()) return !row.luma_of_yuv;
-  if (row.kind != Kind::Video) return false;
-  if (as == "GRAY") return true;
+  if (as.empty())
+    return !row.luma_of_yuv;
+  if (row.kind != Kind::Video)
+    return false;
+  if (as == "GRAY")
+    return true;
   return !row.luma_of_yuv && row.dtype == DType::U8;
 }
 
 std::string formats_taken(const std::string &as) {
   std::string text;
   for (const CapsRow *row : input_rows(as)) {
-    if (row->kind != Kind::Video) continue;
+    if (row->kind != Kind::Video)
+      continue;
     text += (text.empty() ? "" : ", ") + row->name();
   }
   return text;
@@ -62,9 +70,10 @@ std::string formats_taken(const std::string &as) {
 std::string advice_for(const std::string &format, const std::string &as) {
   const auto insert = [](const char *wanted) {
     return std::string("insert \"videoconvert ! video/x-raw,format=") + wanted +
-           "\" before holoflowbin";
+        "\" before holoflowbin";
   };
-  if (format == "GRAY16_BE" && (as.empty() || as == "GRAY")) return insert("GRAY16_LE");
+  if (format == "GRAY16_BE" && (as.empty() || as == "GRAY"))
+    return insert("GRAY16_LE");
   if (as.empty() && (format == "NV12" || format == "I420"))
     return "say \"as\": \"GRAY\" on the Input node to get the luma plane, or " + insert("RGB");
   return insert(as == "GRAY" || format.starts_with("GRAY") ? "GRAY8" : "RGB");
@@ -73,14 +82,16 @@ std::string advice_for(const std::string &format, const std::string &as) {
 [[noreturn]] void refuse_format(const GstStructure *structure, const std::string &as) {
   const char *format = gst_structure_get_string(structure, "format");
   const std::string got = format != nullptr ? format : "no single format";
-  throw CapsError("expected video/x-raw as " + formats_taken(as) +
-                  (as.empty() ? "" : " (\"as\": \"" + as + "\")") + ", got " + got + "; " +
-                  advice_for(got, as));
+  throw CapsError(
+      "expected video/x-raw as " + formats_taken(as) +
+      (as.empty() ? "" : " (\"as\": \"" + as + "\")") + ", got " + got + "; " +
+      advice_for(got, as));
 }
 
 const CapsRow *find_video_row(GstVideoFormat format, const std::string &as) {
   for (const CapsRow *row : input_rows(as))
-    if (row->kind == Kind::Video && row->format == format) return row;
+    if (row->kind == Kind::Video && row->format == format)
+      return row;
   return nullptr;
 }
 
@@ -100,15 +111,18 @@ void refuse_foreign_memory(const GstCaps *caps) {
     advice = "insert \"nvvideoconvert ! video/x-raw\"";
   else if (text.find("Interlaced") != std::string::npos)
     advice = "insert \"deinterlace\"";
-  throw CapsError("expected caps in system memory, got the feature " + text + "; " + advice +
-                  " before holoflowbin");
+  throw CapsError(
+      "expected caps in system memory, got the feature " + text + "; " + advice +
+      " before holoflowbin");
 }
 
 void refuse_interlaced(const GstStructure *structure) {
   const char *mode = gst_structure_get_string(structure, "interlace-mode");
-  if (mode == nullptr || std::string(mode) == "progressive") return;
-  throw CapsError(std::string("expected progressive video, got interlace-mode=") + mode +
-                  "; insert \"deinterlace\" before holoflowbin");
+  if (mode == nullptr || std::string(mode) == "progressive")
+    return;
+  throw CapsError(
+      std::string("expected progressive video, got interlace-mode=") + mode +
+      "; insert \"deinterlace\" before holoflowbin");
 }
 
 Rate rate_of(const GstStructure *structure) {
@@ -122,25 +136,33 @@ Rate rate_of(const GstStructure *structure) {
 core::TDesc video_frame(const CapsRow &row, const std::string &as, size_t width, size_t height) {
   const size_t channels = channels_as(row, as);
   std::vector<size_t> shape = {1, height, width};
-  if (channels > 1) shape.push_back(channels);
+  if (channels > 1)
+    shape.push_back(channels);
   core::TDesc frame(shape, row.dtype, core::MemLoc::Host);
   frame.media.emplace();
   auto &media = *frame.media;
   media.pixel_format = gst_video_format_to_string(row.format);
   if (row.channels != channels || row.luma_of_yuv)
     media.pixel_format = channels == 1 ? "GRAY8" : channels == 3 ? "RGB" : "RGBA";
-  if (channels > 1) media.channel_axis = 3;
+  if (channels > 1)
+    media.channel_axis = 3;
   return frame;
 }
 
 const char *matrix_name(GstVideoColorMatrix matrix) {
   switch (matrix) {
-  case GST_VIDEO_COLOR_MATRIX_BT601: return "bt601";
-  case GST_VIDEO_COLOR_MATRIX_BT709: return "bt709";
-  case GST_VIDEO_COLOR_MATRIX_BT2020: return "bt2020";
-  case GST_VIDEO_COLOR_MATRIX_SMPTE240M: return "smpte240m";
-  case GST_VIDEO_COLOR_MATRIX_RGB: return "rgb";
-  default: return "";
+  case GST_VIDEO_COLOR_MATRIX_BT601:
+    return "bt601";
+  case GST_VIDEO_COLOR_MATRIX_BT709:
+    return "bt709";
+  case GST_VIDEO_COLOR_MATRIX_BT2020:
+    return "bt2020";
+  case GST_VIDEO_COLOR_MATRIX_SMPTE240M:
+    return "smpte240m";
+  case GST_VIDEO_COLOR_MATRIX_RGB:
+    return "rgb";
+  default:
+    return "";
   }
 }
 
@@ -150,25 +172,32 @@ InputStream parse_video(const GstCaps *caps, const std::string &as) {
   refuse_interlaced(structure);
   const char *format = gst_structure_get_string(structure, "format");
   InputStream stream;
-  stream.row = format == nullptr
-                   ? nullptr
-                   : find_video_row(gst_video_format_from_string(format), as);
-  if (stream.row == nullptr) refuse_format(structure, as);
+  stream.row =
+      format == nullptr ? nullptr : find_video_row(gst_video_format_from_string(format), as);
+  if (stream.row == nullptr)
+    refuse_format(structure, as);
   if (!gst_video_info_from_caps(&stream.video, caps)) {
     const TextPtr text(gst_caps_to_string(caps));
-    throw CapsError(std::string("expected video with a width and a height whose frame is smaller "
-                                "than 4 GiB, got ") +
-                    text.get());
+    throw CapsError(
+        std::string("expected video with a width and a height whose frame is smaller "
+                    "than 4 GiB, got ") +
+        text.get());
   }
   stream.rate = rate_of(structure);
-  stream.frame = video_frame(*stream.row, as, static_cast<size_t>(stream.video.width),
-                             static_cast<size_t>(stream.video.height));
+  stream.frame = video_frame(
+      *stream.row, as, static_cast<size_t>(stream.video.width),
+      static_cast<size_t>(stream.video.height));
   auto &media = *stream.frame.media;
   media.colour_matrix = matrix_name(stream.video.colorimetry.matrix);
   switch (stream.video.colorimetry.range) {
-  case GST_VIDEO_COLOR_RANGE_0_255: media.colour_range = "0-255"; break;
-  case GST_VIDEO_COLOR_RANGE_16_235: media.colour_range = "16-235"; break;
-  default: break;
+  case GST_VIDEO_COLOR_RANGE_0_255:
+    media.colour_range = "0-255";
+    break;
+  case GST_VIDEO_COLOR_RANGE_16_235:
+    media.colour_range = "16-235";
+    break;
+  default:
+    break;
   }
   return stream;
 }
@@ -177,9 +206,9 @@ InputStream parse_tensor(const GstCaps *caps, const std::string &as) {
   const GstStructure *structure = gst_caps_get_structure(caps, 0);
   const bool nnstreamer = gst_structure_has_name(structure, tensors_name);
   if (!as.empty())
-    throw CapsError("expected video/x-raw for \"as\": \"" + as + "\", got " +
-                    gst_structure_get_name(structure) +
-                    "; leave \"as\" out of the Input node to take tensors");
+    throw CapsError(
+        "expected video/x-raw for \"as\": \"" + as + "\", got " +
+        gst_structure_get_name(structure) + "; leave \"as\" out of the Input node to take tensors");
   refuse_foreign_memory(caps);
   InputStream stream;
   stream.buffer = nnstreamer ? tensor_from_nnstreamer(structure) : tensor_from_holoflow(structure);
@@ -192,9 +221,10 @@ InputStream parse_tensor(const GstCaps *caps, const std::string &as) {
     stream.frame = core::TDesc(shape, stream.buffer.dtype, core::MemLoc::Host);
     // Caps give the rate of buffers.
     if (stream.rate.known() &&
-        !gst_util_fraction_multiply(stream.rate.numerator, stream.rate.denominator,
-                                    static_cast<gint>(std::min<size_t>(stream.frames, G_MAXINT)), 1,
-                                    &stream.rate.numerator, &stream.rate.denominator))
+        !gst_util_fraction_multiply(
+            stream.rate.numerator, stream.rate.denominator,
+            static_cast<gint>(std::min<size_t>(stream.frames, G_MAXINT)), 1, &stream.rate.numerator,
+            &stream.rate.denominator))
       stream.rate = {};
   }
   const Kind kind = nnstreamer ? Kind::Tensors : Kind::HoloflowTensor;
@@ -202,8 +232,9 @@ InputStream parse_tensor(const GstCaps *caps, const std::string &as) {
     return candidate.kind == kind && candidate.dtype == stream.buffer.dtype;
   });
   if (row == rows.end())
-    throw CapsError("internal error: no row for tensors of " +
-                    std::string(core::to_string(stream.buffer.dtype)));
+    throw CapsError(
+        "internal error: no row for tensors of " +
+        std::string(core::to_string(stream.buffer.dtype)));
   stream.row = &*row;
   return stream;
 }
@@ -211,19 +242,24 @@ InputStream parse_tensor(const GstCaps *caps, const std::string &as) {
 }  // namespace
 
 std::string CapsRow::name() const {
-  if (kind == Kind::Video) return gst_video_format_to_string(format);
+  if (kind == Kind::Video)
+    return gst_video_format_to_string(format);
   return std::string(kind == Kind::Tensors ? tensors_name : holoflow_tensor_name) + " of " +
-         std::string(core::to_string(dtype));
+      std::string(core::to_string(dtype));
 }
 
-std::span<const CapsRow> caps_rows() { return rows; }
+std::span<const CapsRow> caps_rows() {
+  return rows;
+}
 
 std::vector<const CapsRow *> input_rows(const std::string &as) {
   std::vector<const CapsRow *> taken;
   for (const CapsRow &row : rows)
-    if (takes(row, as)) taken.push_back(&row);
+    if (takes(row, as))
+      taken.push_back(&row);
   // A grey picture costs a repetition where colour is wanted: last.
-  if (as == "RGB" || as == "RGBA") std::rotate(taken.begin(), taken.begin() + 1, taken.end());
+  if (as == "RGB" || as == "RGBA")
+    std::rotate(taken.begin(), taken.begin() + 1, taken.end());
   return taken;
 }
 
@@ -234,11 +270,12 @@ CapsPtr row_caps(const CapsRow &row) {
         GST_TYPE_INT_RANGE, 1, G_MAXINT, "height", GST_TYPE_INT_RANGE, 1, G_MAXINT, "framerate",
         GST_TYPE_FRACTION_RANGE, 0, 1, G_MAXINT, 1, nullptr));
   if (row.kind == Kind::Tensors)
-    return CapsPtr(gst_caps_new_simple(tensors_name, "format", G_TYPE_STRING, "static",
-                                       "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING,
-                                       nnstreamer_type(row.dtype), nullptr));
-  return CapsPtr(gst_caps_new_simple(holoflow_tensor_name, "dtype", G_TYPE_STRING,
-                                     std::string(core::to_string(row.dtype)).c_str(), nullptr));
+    return CapsPtr(gst_caps_new_simple(
+        tensors_name, "format", G_TYPE_STRING, "static", "num_tensors", G_TYPE_INT, 1, "types",
+        G_TYPE_STRING, nnstreamer_type(row.dtype), nullptr));
+  return CapsPtr(gst_caps_new_simple(
+      holoflow_tensor_name, "dtype", G_TYPE_STRING, std::string(core::to_string(row.dtype)).c_str(),
+      nullptr));
 }
 
 CapsPtr template_caps() {
@@ -247,7 +284,8 @@ CapsPtr template_caps() {
   GValue formats = G_VALUE_INIT;
   gst_value_list_init(&formats, rows.size());
   for (const CapsRow &row : rows) {
-    if (row.kind != Kind::Video) continue;
+    if (row.kind != Kind::Video)
+      continue;
     GValue format = G_VALUE_INIT;
     g_value_init(&format, G_TYPE_STRING);
     g_value_set_static_string(&format, gst_video_format_to_string(row.format));
@@ -255,7 +293,8 @@ CapsPtr template_caps() {
   }
   gst_structure_take_value(gst_caps_get_structure(caps.get(), 0), "format", &formats);
   for (const CapsRow &row : rows)
-    if (row.kind != Kind::Video) gst_caps_append(caps.get(), row_caps(row).release());
+    if (row.kind != Kind::Video)
+      gst_caps_append(caps.get(), row_caps(row).release());
   return caps;
 }
 
@@ -266,21 +305,23 @@ InputStream parse_input_caps(const GstCaps *caps, const std::string &as) {
     throw CapsError(std::string("expected fixed caps, got ") + text.get());
   }
   const GstStructure *structure = gst_caps_get_structure(caps, 0);
-  if (gst_structure_has_name(structure, "video/x-raw")) return parse_video(caps, as);
+  if (gst_structure_has_name(structure, "video/x-raw"))
+    return parse_video(caps, as);
   if (gst_structure_has_name(structure, tensors_name) ||
       gst_structure_has_name(structure, holoflow_tensor_name))
     return parse_tensor(caps, as);
   const std::string name = gst_structure_get_name(structure);
   const bool encoded = name.starts_with("video/") || name.starts_with("image/");
-  throw CapsError("expected video/x-raw, " + std::string(tensors_name) + " or " +
-                  holoflow_tensor_name + ", got " + name + "; insert " +
-                  (encoded ? "\"decodebin\"" : "an element that makes video/x-raw") +
-                  " before holoflowbin");
+  throw CapsError(
+      "expected video/x-raw, " + std::string(tensors_name) + " or " + holoflow_tensor_name +
+      ", got " + name + "; insert " +
+      (encoded ? "\"decodebin\"" : "an element that makes video/x-raw") + " before holoflowbin");
 }
 
-core::TDesc placeholder_frame(const CapsRow &row, const std::string &as, size_t width,
-                              size_t height) {
-  if (row.kind == Kind::Video) return video_frame(row, as, width, height);
+core::TDesc placeholder_frame(
+    const CapsRow &row, const std::string &as, size_t width, size_t height) {
+  if (row.kind == Kind::Video)
+    return video_frame(row, as, width, height);
   return core::TDesc({1, height, width}, row.dtype, core::MemLoc::Host);
 }
 

@@ -35,7 +35,7 @@ struct CapsRow {
   Kind kind = Kind::Video;
   GstVideoFormat format = GST_VIDEO_FORMAT_UNKNOWN;  ///< of Kind::Video
   core::DType dtype = core::DType::U8;
-  size_t channels = 1;      ///< Video: 1 is [1, H, W], else [1, H, W, channels]
+  size_t channels = 1;  ///< Video: 1 is [1, H, W], else [1, H, W, channels]
   bool luma_of_yuv = false;  ///< taken with "as": "GRAY" only
 
   /// "GRAY8", "other/tensors of F32", …
@@ -64,36 +64,37 @@ struct Rate {
 struct InputStream {
   const CapsRow *row = nullptr;
   GstVideoInfo video = {};  ///< Kind::Video; a missing frame rate is 0/1
-  core::TDesc frame;        ///< what the graph gets for one frame, [1, …]; the whole for rank ≤ 2
-  core::TDesc buffer;       ///< other kinds: the packed tensor in a buffer, one or more frames
-  size_t frames = 1;        ///< frames in a buffer
-  Rate rate;                ///< frames per second
+  core::TDesc frame;  ///< what the graph gets for one frame, [1, …]; the whole for rank ≤ 2
+  core::TDesc buffer;  ///< other kinds: the packed tensor in a buffer, one or more frames
+  size_t frames = 1;  ///< frames in a buffer
+  Rate rate;  ///< frames per second
 };
 
 /// Throws CapsError: expected, got and what to insert.
 [[nodiscard]] InputStream parse_input_caps(const GstCaps *caps, const std::string &as);
 /// One frame of a row, for inference: video as the table says, tensor rows as [1, height, width].
-[[nodiscard]] core::TDesc placeholder_frame(const CapsRow &row, const std::string &as, size_t width,
-                                            size_t height);
+[[nodiscard]] core::TDesc placeholder_frame(
+    const CapsRow &row, const std::string &as, size_t width, size_t height);
 
 /// How tensors of one Output leave.
 struct OutputLayout {
   CapsRow::Kind kind = CapsRow::Kind::HoloflowTensor;
   GstVideoFormat format = GST_VIDEO_FORMAT_UNKNOWN;
-  size_t width = 0;   ///< Video
+  size_t width = 0;  ///< Video
   size_t height = 0;  ///< Video
   core::TDesc tensor;  ///< what one buffer holds, packed
   friend bool operator==(const OutputLayout &a, const OutputLayout &b) {
-    return a.kind == b.kind && a.format == b.format && a.width == b.width &&
-           a.height == b.height && a.tensor == b.tensor;
+    return a.kind == b.kind && a.format == b.format && a.width == b.width && a.height == b.height &&
+        a.tensor == b.tensor;
   }
 };
 
-/// `tensor` with `records` frame records leaves like this. `format`: the Output's param, "" for none.
-/// Throws CapsError where the format does not fit the tensor.
-[[nodiscard]] OutputLayout output_layout(const core::TDesc &tensor, size_t records,
-                                         const std::string &format);
-/// Fixed caps for the layout. `from` gives pixel aspect ratio and colorimetry where they still hold.
+/// `tensor` with `records` frame records leaves like this. `format`: the Output's param, "" for
+/// none. Throws CapsError where the format does not fit the tensor.
+[[nodiscard]] OutputLayout output_layout(
+    const core::TDesc &tensor, size_t records, const std::string &format);
+/// Fixed caps for the layout. `from` gives pixel aspect ratio and colorimetry where they still
+/// hold.
 [[nodiscard]] CapsPtr output_caps(const OutputLayout &layout, const InputStream *from, Rate rate);
 /// The same with frame rate, and sizes where `open_size`, left open.
 [[nodiscard]] CapsPtr open_output_caps(const OutputLayout &layout, bool open_size);

@@ -15,21 +15,25 @@ GST_DEBUG_CATEGORY_EXTERN(holoflow_debug);
 
 namespace holoflow::gst {
 
-/// Makes the category and sends the log of the library's loggers there. Once, when the plugin loads.
+/// Makes the category and sends the log of the library's loggers there. Once, when the plugin
+/// loads.
 void init_log();
 /// Lets the library format only what the category's threshold would show.
 void follow_log_threshold();
 
 /// One error on the bus: `sentence` for the user, `detail` for developers.
-void post_error(GstElement *element, GQuark domain, int code, const std::string &sentence,
-                const std::string &detail);
-void post_warning(GstElement *element, GQuark domain, int code, const std::string &sentence,
-                  const std::string &detail);
+void post_error(
+    GstElement *element, GQuark domain, int code, const std::string &sentence,
+    const std::string &detail);
+void post_warning(
+    GstElement *element, GQuark domain, int code, const std::string &sentence,
+    const std::string &detail);
 
 /// A graph that cannot run whatever the caps: RESOURCE/NOT_FOUND for a missing file, else
 /// RESOURCE/SETTINGS.
-void post_graph_faults(GstElement *element, const std::string &graph,
-                       const std::vector<core::Error> &faults, bool missing_file);
+void post_graph_faults(
+    GstElement *element, const std::string &graph, const std::vector<core::Error> &faults,
+    bool missing_file);
 /// What a compile for `caps` threw: STREAM/FORMAT, RESOURCE/SETTINGS, RESOURCE/NOT_FOUND for a
 /// device, RESOURCE/NO_SPACE_LEFT, else LIBRARY/FAILED.
 void post_compile_error(GstElement *element, const std::string &caps, std::exception_ptr error);

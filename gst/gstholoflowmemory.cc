@@ -11,8 +11,8 @@ namespace {
 using core::FrameRecord;
 
 // Flags that stay with a frame; the record has its own word for some, memory's are not copied.
-constexpr guint kept_flags =
-    ~(static_cast<guint>(GST_MINI_OBJECT_FLAG_LAST) - 1) & ~static_cast<guint>(GST_BUFFER_FLAG_TAG_MEMORY) &
+constexpr guint kept_flags = ~(static_cast<guint>(GST_MINI_OBJECT_FLAG_LAST) - 1) &
+    ~static_cast<guint>(GST_BUFFER_FLAG_TAG_MEMORY) &
     ~static_cast<guint>(GST_BUFFER_FLAG_DISCONT | GST_BUFFER_FLAG_GAP | GST_BUFFER_FLAG_CORRUPTED);
 
 // What a frame takes along besides its record.
@@ -21,7 +21,7 @@ struct Carried {
   guint64 offset_end = GST_BUFFER_OFFSET_NONE;
   guint flags = 0;
   int width = 0, height = 0;  // of the input picture, 0 for tensors
-  BufferPtr metas;            // an empty buffer that holds metas, null for none
+  BufferPtr metas;  // an empty buffer that holds metas, null for none
 };
 
 bool has_tag(GType api, const char *name) {
@@ -31,7 +31,7 @@ bool has_tag(GType api, const char *name) {
 // Metas that describe the memory, or keep it, stay behind.
 bool may_travel(const GstMetaInfo *info) {
   return !has_tag(info->api, "memory") && info->api != GST_PARENT_BUFFER_META_API_TYPE &&
-         info->transform_func != nullptr;
+      info->transform_func != nullptr;
 }
 
 bool bound_to_geometry(GType api) {
@@ -52,8 +52,10 @@ void copy_meta(GstBuffer *to, GstBuffer *from, GstMeta *meta) {
 
 gboolean carry_meta(GstBuffer *from, GstMeta **meta, gpointer data) {
   auto *copy = static_cast<MetaCopy *>(data);
-  if (!may_travel((*meta)->info)) return TRUE;
-  if (copy->carried->metas == nullptr) copy->carried->metas.reset(gst_buffer_new());
+  if (!may_travel((*meta)->info))
+    return TRUE;
+  if (copy->carried->metas == nullptr)
+    copy->carried->metas.reset(gst_buffer_new());
   copy_meta(copy->carried->metas.get(), from, *meta);
   return TRUE;
 }
@@ -94,7 +96,8 @@ std::vector<FrameRecord> records_of(GstBuffer *buffer, const InputStream &stream
   record.duration_ns = to_ns(GST_BUFFER_DURATION(buffer));
   if (GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DISCONT))
     record.flags |= FrameRecord::Discontinuity;
-  if (GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_GAP)) record.flags |= FrameRecord::Gap;
+  if (GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_GAP))
+    record.flags |= FrameRecord::Gap;
   if (GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_CORRUPTED))
     record.flags |= FrameRecord::Corrupted;
   record.owner = carry(buffer, stream);
@@ -102,18 +105,22 @@ std::vector<FrameRecord> records_of(GstBuffer *buffer, const InputStream &stream
   const auto count = static_cast<int64_t>(stream.frames);
   for (int64_t k = 0; count > 1 && k < count; ++k) {
     auto &each = records[static_cast<size_t>(k)];
-    if (k > 0) each.flags &= ~static_cast<uint32_t>(FrameRecord::Discontinuity);
+    if (k > 0)
+      each.flags &= ~static_cast<uint32_t>(FrameRecord::Discontinuity);
     if (record.duration_ns < 0) {
-      if (k > 0) each.pts_ns = each.dts_ns = -1;
+      if (k > 0)
+        each.pts_ns = each.dts_ns = -1;
       continue;
     }
     const auto at = [&](int64_t frame) {
-      return static_cast<int64_t>(gst_util_uint64_scale(static_cast<guint64>(record.duration_ns),
-                                                        static_cast<guint64>(frame),
-                                                        static_cast<guint64>(count)));
+      return static_cast<int64_t>(gst_util_uint64_scale(
+          static_cast<guint64>(record.duration_ns), static_cast<guint64>(frame),
+          static_cast<guint64>(count)));
     };
-    if (record.pts_ns >= 0) each.pts_ns += at(k);
-    if (record.dts_ns >= 0) each.dts_ns += at(k);
+    if (record.pts_ns >= 0)
+      each.pts_ns += at(k);
+    if (record.dts_ns >= 0)
+      each.dts_ns += at(k);
     each.duration_ns = at(k + 1) - at(k);
   }
   return records;
@@ -123,9 +130,10 @@ runtime::InputFrames map_picture(BufferPtr buffer, const InputStream &stream) {
   auto *frame = new GstVideoFrame;
   if (!gst_video_frame_map(frame, &stream.video, buffer.get(), GST_MAP_READ)) {
     delete frame;
-    throw CapsError("expected a buffer of at least " + std::to_string(stream.video.size) +
-                    " bytes that can be read, got " +
-                    std::to_string(gst_buffer_get_size(buffer.get())) + " bytes");
+    throw CapsError(
+        "expected a buffer of at least " + std::to_string(stream.video.size) +
+        " bytes that can be read, got " + std::to_string(gst_buffer_get_size(buffer.get())) +
+        " bytes");
   }
   runtime::InputFrames frames;
   frames.release = [frame] {
@@ -135,18 +143,20 @@ runtime::InputFrames map_picture(BufferPtr buffer, const InputStream &stream) {
   if (GST_VIDEO_FRAME_WIDTH(frame) != stream.video.width ||
       GST_VIDEO_FRAME_HEIGHT(frame) != stream.video.height) {
     const std::string got = std::to_string(GST_VIDEO_FRAME_WIDTH(frame)) + "x" +
-                            std::to_string(GST_VIDEO_FRAME_HEIGHT(frame));
+        std::to_string(GST_VIDEO_FRAME_HEIGHT(frame));
     frames.release();
-    throw CapsError("expected a picture of " + std::to_string(stream.video.width) + "x" +
-                    std::to_string(stream.video.height) + ", got a GstVideoMeta of " + got);
+    throw CapsError(
+        "expected a picture of " + std::to_string(stream.video.width) + "x" +
+        std::to_string(stream.video.height) + ", got a GstVideoMeta of " + got);
   }
   auto &picture = frames.picture;
   picture.format = GST_VIDEO_INFO_NAME(&stream.video);
   picture.width = static_cast<size_t>(stream.video.width);
   picture.height = static_cast<size_t>(stream.video.height);
   for (guint plane = 0; plane < GST_VIDEO_FRAME_N_PLANES(frame); ++plane)
-    picture.planes[plane] = {static_cast<const std::byte *>(GST_VIDEO_FRAME_PLANE_DATA(frame, plane)),
-                             static_cast<size_t>(GST_VIDEO_FRAME_PLANE_STRIDE(frame, plane))};
+    picture.planes[plane] = {
+        static_cast<const std::byte *>(GST_VIDEO_FRAME_PLANE_DATA(frame, plane)),
+        static_cast<size_t>(GST_VIDEO_FRAME_PLANE_STRIDE(frame, plane))};
   return frames;
 }
 
@@ -161,9 +171,9 @@ runtime::InputFrames map_tensor(BufferPtr buffer, const InputStream &stream) {
   auto mapped = std::make_unique<MappedBuffer>();
   mapped->buffer = std::move(buffer);
   if (got < wanted || !gst_buffer_map(mapped->buffer.get(), &mapped->map, GST_MAP_READ))
-    throw CapsError("expected a buffer of at least " + std::to_string(wanted) +
-                    " bytes that can be read for " + core::to_string(stream.buffer) + ", got " +
-                    std::to_string(got) + " bytes");
+    throw CapsError(
+        "expected a buffer of at least " + std::to_string(wanted) + " bytes that can be read for " +
+        core::to_string(stream.buffer) + ", got " + std::to_string(got) + " bytes");
   runtime::InputFrames frames;
   frames.data = reinterpret_cast<const std::byte *>(mapped->map.data);
   frames.desc = stream.buffer;
@@ -180,10 +190,11 @@ void give_back(gpointer data) {
   delete release;
 }
 
-void restore(GstBuffer *buffer, const FrameRecord &record, const OutputLayout &layout,
-             bool one_to_one) {
+void restore(
+    GstBuffer *buffer, const FrameRecord &record, const OutputLayout &layout, bool one_to_one) {
   const auto *carried = static_cast<const Carried *>(record.owner.get());
-  if (carried == nullptr) return;
+  if (carried == nullptr)
+    return;
   const bool video = layout.kind == CapsRow::Kind::Video;
   // Flags above GST_BUFFER_FLAG_LAST belong to video.
   GST_BUFFER_FLAG_SET(buffer, carried->flags & (video ? ~0u : GST_BUFFER_FLAG_LAST - 1u));
@@ -191,15 +202,17 @@ void restore(GstBuffer *buffer, const FrameRecord &record, const OutputLayout &l
     GST_BUFFER_OFFSET(buffer) = carried->offset;
     GST_BUFFER_OFFSET_END(buffer) = carried->offset_end;
   }
-  if (carried->metas == nullptr) return;
+  if (carried->metas == nullptr)
+    return;
   MetaCopy copy{carried->metas.get(), nullptr, buffer};
   copy.same_geometry = video && static_cast<size_t>(carried->width) == layout.width &&
-                       static_cast<size_t>(carried->height) == layout.height;
+      static_cast<size_t>(carried->height) == layout.height;
   gst_buffer_foreach_meta(carried->metas.get(), restore_meta, &copy);
 }
 
 void stamp(GstBuffer *buffer, const std::vector<FrameRecord> &records) {
-  if (records.empty()) return;
+  if (records.empty())
+    return;
   const FrameRecord &first = records.front();
   GST_BUFFER_PTS(buffer) = from_ns(first.pts_ns);
   GST_BUFFER_DTS(buffer) = from_ns(first.dts_ns);
@@ -208,41 +221,49 @@ void stamp(GstBuffer *buffer, const std::vector<FrameRecord> &records) {
   for (const auto &record : records) {
     duration = duration < 0 || record.duration_ns < 0 ? -1 : duration + record.duration_ns;
     flags |= record.flags & FrameRecord::Corrupted;
-    if ((record.flags & FrameRecord::Gap) == 0) flags &= ~static_cast<uint32_t>(FrameRecord::Gap);
+    if ((record.flags & FrameRecord::Gap) == 0)
+      flags &= ~static_cast<uint32_t>(FrameRecord::Gap);
   }
   GST_BUFFER_DURATION(buffer) = from_ns(duration);
-  if ((flags & FrameRecord::Discontinuity) != 0) GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DISCONT);
-  if ((flags & FrameRecord::Gap) != 0) GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_GAP);
-  if ((flags & FrameRecord::Corrupted) != 0) GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_CORRUPTED);
+  if ((flags & FrameRecord::Discontinuity) != 0)
+    GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DISCONT);
+  if ((flags & FrameRecord::Gap) != 0)
+    GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_GAP);
+  if ((flags & FrameRecord::Corrupted) != 0)
+    GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_CORRUPTED);
 }
 
 // Every byte is written: what lies between rows is zero.
-void copy_planes(const guint8 *from, const GstVideoInfo &packed, guint8 *to,
-                 const GstVideoInfo &standard) {
+void copy_planes(
+    const guint8 *from, const GstVideoInfo &packed, guint8 *to, const GstVideoInfo &standard) {
   std::memset(to, 0, standard.size);
   for (guint plane = 0; plane < GST_VIDEO_INFO_N_PLANES(&standard); ++plane) {
     const auto row = static_cast<size_t>(packed.stride[plane]);
     // In every format of the table, component `plane` lies in plane `plane`.
     const auto rows = static_cast<size_t>(GST_VIDEO_INFO_COMP_HEIGHT(&standard, plane));
     for (size_t y = 0; y < rows; ++y)
-      std::memcpy(to + standard.offset[plane] + y * static_cast<size_t>(standard.stride[plane]),
-                  from + packed.offset[plane] + y * row, row);
+      std::memcpy(
+          to + standard.offset[plane] + y * static_cast<size_t>(standard.stride[plane]),
+          from + packed.offset[plane] + y * row, row);
   }
 }
 
-BufferPtr copy_to_default(BufferPtr buffer, const OutputLayout &layout, const GstVideoInfo &packed) {
+BufferPtr copy_to_default(
+    BufferPtr buffer, const OutputLayout &layout, const GstVideoInfo &packed) {
   GstVideoInfo standard;
-  gst_video_info_set_format(&standard, layout.format, static_cast<guint>(layout.width),
-                            static_cast<guint>(layout.height));
+  gst_video_info_set_format(
+      &standard, layout.format, static_cast<guint>(layout.width),
+      static_cast<guint>(layout.height));
   BufferPtr copy(gst_buffer_new_allocate(nullptr, standard.size, nullptr));
   GstMapInfo from, to;
-  if (copy == nullptr || !gst_buffer_map(buffer.get(), &from, GST_MAP_READ)) return nullptr;
+  if (copy == nullptr || !gst_buffer_map(buffer.get(), &from, GST_MAP_READ))
+    return nullptr;
   if (gst_buffer_map(copy.get(), &to, GST_MAP_WRITE)) {
     copy_planes(from.data, packed, to.data, standard);
     gst_buffer_unmap(copy.get(), &to);
-    gst_buffer_copy_into(copy.get(), buffer.get(),
-                         static_cast<GstBufferCopyFlags>(GST_BUFFER_COPY_METADATA), 0,
-                         static_cast<gsize>(-1));
+    gst_buffer_copy_into(
+        copy.get(), buffer.get(), static_cast<GstBufferCopyFlags>(GST_BUFFER_COPY_METADATA), 0,
+        static_cast<gsize>(-1));
   } else {
     copy.reset();
   }
@@ -266,23 +287,26 @@ BufferPtr wrap_output(runtime::OutputFrames &&frames, const OutputLayout &layout
   BufferPtr buffer(gst_buffer_new());
   auto *release = new std::function<void()>(std::move(frames.release));
   gst_buffer_append_memory(
-      buffer.get(), gst_memory_new_wrapped(static_cast<GstMemoryFlags>(0), frames.data, bytes, 0,
-                                           bytes, release, give_back));
+      buffer.get(),
+      gst_memory_new_wrapped(
+          static_cast<GstMemoryFlags>(0), frames.data, bytes, 0, bytes, release, give_back));
   stamp(buffer.get(), frames.records);
   if (!frames.records.empty())
     restore(buffer.get(), frames.records.back(), layout, frames.records.size() == 1);
   return buffer;
 }
 
-BufferPtr to_downstream_layout(BufferPtr buffer, const OutputLayout &layout,
-                               bool takes_video_meta) {
-  if (packed_is_default(layout)) return buffer;
+BufferPtr to_downstream_layout(
+    BufferPtr buffer, const OutputLayout &layout, bool takes_video_meta) {
+  if (packed_is_default(layout))
+    return buffer;
   GstVideoInfo packed = packed_video_info(layout);
-  if (!takes_video_meta) return copy_to_default(std::move(buffer), layout, packed);
-  gst_buffer_add_video_meta_full(buffer.get(), GST_VIDEO_FRAME_FLAG_NONE, layout.format,
-                                 static_cast<guint>(layout.width),
-                                 static_cast<guint>(layout.height),
-                                 GST_VIDEO_INFO_N_PLANES(&packed), packed.offset, packed.stride);
+  if (!takes_video_meta)
+    return copy_to_default(std::move(buffer), layout, packed);
+  gst_buffer_add_video_meta_full(
+      buffer.get(), GST_VIDEO_FRAME_FLAG_NONE, layout.format, static_cast<guint>(layout.width),
+      static_cast<guint>(layout.height), GST_VIDEO_INFO_N_PLANES(&packed), packed.offset,
+      packed.stride);
   return buffer;
 }
 

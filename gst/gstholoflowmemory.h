@@ -11,8 +11,8 @@
 namespace holoflow::gst {
 
 /// Maps `buffer` for reading; it is unmapped and given back by the frames' release. Any stride and
-/// plane offset that a GstVideoMeta tells is followed. Throws CapsError where the buffer is not what
-/// `stream` says: too small, or of another size.
+/// plane offset that a GstVideoMeta tells is followed. Throws CapsError where the buffer is not
+/// what `stream` says: too small, or of another size.
 ///
 /// Records carry timestamps, flags, offsets and metas that are not bound to the memory; they do not
 /// keep the buffer itself, so that upstream's pool gets it back as soon as the graph has read it.
@@ -25,7 +25,7 @@ namespace holoflow::gst {
 /// Gives a packed picture the layout that downstream reads: as it is where that is the default one,
 /// with a GstVideoMeta where downstream knows it, else copied to default strides. Null where no
 /// memory can be had.
-[[nodiscard]] BufferPtr to_downstream_layout(BufferPtr buffer, const OutputLayout &layout,
-                                             bool takes_video_meta);
+[[nodiscard]] BufferPtr to_downstream_layout(
+    BufferPtr buffer, const OutputLayout &layout, bool takes_video_meta);
 
 }  // namespace holoflow::gst

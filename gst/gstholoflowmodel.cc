@@ -6,7 +6,7 @@
 #include <array>
 #include <numeric>
 
-#include "holoflow/builtin_tasks.hh"
+#include "gstholoflowtasks.h"
 #include "holoflow/core/near_name.hh"
 
 namespace holoflow::gst {
@@ -26,7 +26,8 @@ core::Error fault(const std::string &text, const std::string &node = {}) {
 }
 
 std::string text_param(const nlohmann::json &params, const char *name) {
-  if (!params.is_object()) return "";
+  if (!params.is_object())
+    return "";
   const auto found = params.find(name);
   return found != params.end() && found->is_string() ? found->get<std::string>() : "";
 }
@@ -35,7 +36,7 @@ std::string cache_key(const core::TDesc &frame) {
   std::string key = core::to_string(frame);
   if (frame.media)
     key += frame.media->pixel_format + "/" + frame.media->colour_matrix + "/" +
-           frame.media->colour_range;
+        frame.media->colour_range;
   return key;
 }
 
@@ -43,13 +44,15 @@ std::string cache_key(const core::TDesc &frame) {
 class Ratio {
 public:
   void multiply(size_t numerator, size_t denominator) {
-    if (unknown_ || numerator == 0 || denominator == 0) return;
+    if (unknown_ || numerator == 0 || denominator == 0)
+      return;
     const size_t a = std::gcd(numerator, denominator_), b = std::gcd(numerator_, denominator);
     const size_t n = numerator / a, m = denominator / b;
     numerator_ = numerator_ / b;
     denominator_ = denominator_ / a;
     unknown_ = n > G_MAXINT / numerator_ || m > G_MAXINT / denominator_;
-    if (unknown_) return;
+    if (unknown_)
+      return;
     numerator_ *= n;
     denominator_ *= m;
   }
@@ -69,7 +72,8 @@ private:
 
 size_t index_of(const runtime::GraphPlan &graph, const std::string &name) {
   for (size_t i = 0; i < graph.nodes.size(); ++i)
-    if (graph.nodes[i].spec.name == name) return i;
+    if (graph.nodes[i].spec.name == name)
+      return i;
   return graph.nodes.size();
 }
 
@@ -84,7 +88,8 @@ std::vector<Step> main_path(const runtime::GraphPlan &graph, size_t output) {
     const auto edge = std::find_if(graph.edges.begin(), graph.edges.end(), [&](const auto &each) {
       return each.to == node && each.spec.in_idx == 0;
     });
-    if (edge == graph.edges.end()) break;
+    if (edge == graph.edges.end())
+      break;
     node = edge->from;
     path.push_back({node, edge->spec.out_idx});
   }
@@ -97,8 +102,8 @@ bool drops_by_time(const runtime::NodePlan &node) {
 }
 
 // How frames thin out and how long they stay between Input and Output.
-void follow(const runtime::GraphPlan &graph, size_t output, bool one_buffer_per_frame,
-            Inference &result) {
+void follow(
+    const runtime::GraphPlan &graph, size_t output, bool one_buffer_per_frame, Inference &result) {
   Ratio frames, iterations;
   for (const auto &step : main_path(graph, output)) {
     const auto &node = graph.nodes[step.node];
@@ -115,7 +120,8 @@ void follow(const runtime::GraphPlan &graph, size_t output, bool one_buffer_per_
       iterations.multiply(1, window->stride);
       frames.multiply(std::min(window->size, window->stride), window->stride);
     }
-    if (records.source == runtime::RecordPlan::Source::Merged) frames = iterations;
+    if (records.source == runtime::RecordPlan::Source::Merged)
+      frames = iterations;
     if (drops_by_time(node)) {
       frames.forget();
       iterations.forget();
@@ -126,18 +132,21 @@ void follow(const runtime::GraphPlan &graph, size_t output, bool one_buffer_per_
 
 std::string names_of(const std::vector<PortNode> &ports) {
   std::string names;
-  for (const auto &port : ports) names += (names.empty() ? "\"" : ", \"") + port.name + "\"";
+  for (const auto &port : ports)
+    names += (names.empty() ? "\"" : ", \"") + port.name + "\"";
   return names;
 }
 
-void judge_count(const std::vector<PortNode> &ports, const char *type, const char *advice,
-                 std::vector<core::Error> &faults) {
-  if (ports.size() == 1) return;
+void judge_count(
+    const std::vector<PortNode> &ports, const char *type, const char *advice,
+    std::vector<core::Error> &faults) {
+  if (ports.size() == 1)
+    return;
   faults.push_back(fault(
       std::string("expected one ") + type + " node, got " +
       (ports.empty() ? "none; " + std::string(advice)
                      : std::to_string(ports.size()) + " (" + names_of(ports) +
-                           "); more than one comes with a later release of holoflowbin")));
+               "); more than one comes with a later release of holoflowbin")));
 }
 
 bool same_texts(const std::vector<core::Error> &a, const std::vector<core::Error> &b) {
@@ -151,23 +160,26 @@ bool same_texts(const std::vector<core::Error> &a, const std::vector<core::Error
 std::string describe(const std::vector<core::Error> &faults) {
   std::string text;
   for (const auto &each : faults) {
-    if (!text.empty()) text += '\n';
+    if (!text.empty())
+      text += '\n';
     text += each.what();
   }
   return text;
 }
 
 GraphModel::GraphModel(GraphSettings settings) : settings_(std::move(settings)) {
-  register_builtin_tasks(registry_);
+  register_tasks(registry_);
   read();
-  if (faults_.empty()) merge_settings();
+  if (faults_.empty())
+    merge_settings();
   find_ports();
 }
 
 void GraphModel::read() {
   if (settings_.graph.find_first_not_of(" \t\r\n") == std::string::npos) {
-    faults_.push_back(fault("no graph is set; set the property \"graph\" to a file, to JSON or to a "
-                            "chain like \"upload ! sqrt ! download\""));
+    faults_.push_back(
+        fault("no graph is set; set the property \"graph\" to a file, to JSON or to a "
+              "chain like \"upload ! sqrt ! download\""));
     return;
   }
   try {
@@ -181,7 +193,8 @@ void GraphModel::read() {
 }
 
 void GraphModel::merge_settings() {
-  if (settings_.settings.find_first_not_of(" \t\r\n") == std::string::npos) return;
+  if (settings_.settings.find_first_not_of(" \t\r\n") == std::string::npos)
+    return;
   nlohmann::json patch;
   std::string why = "expected a JSON object of node names";
   try {
@@ -194,16 +207,19 @@ void GraphModel::merge_settings() {
     return;
   }
   std::vector<std::string> names;
-  for (const auto &node : spec_.nodes) names.push_back(node.name);
+  for (const auto &node : spec_.nodes)
+    names.push_back(node.name);
   for (const auto &[name, params] : patch.items()) {
-    const auto node = std::find_if(spec_.nodes.begin(), spec_.nodes.end(),
-                                   [&](const auto &each) { return each.name == name; });
+    const auto node = std::find_if(spec_.nodes.begin(), spec_.nodes.end(), [&](const auto &each) {
+      return each.name == name;
+    });
     if (node == spec_.nodes.end()) {
-      faults_.push_back(fault("settings: there is no node \"" + name + "\"" +
-                              core::suggestion(name, names)));
+      faults_.push_back(
+          fault("settings: there is no node \"" + name + "\"" + core::suggestion(name, names)));
     } else if (!params.is_object()) {
-      faults_.push_back(fault("settings: expected an object of params for node \"" + name +
-                              "\", got " + params.dump(), name));
+      faults_.push_back(fault(
+          "settings: expected an object of params for node \"" + name + "\", got " + params.dump(),
+          name));
     } else {
       node->settings.merge_patch(params);
     }
@@ -213,8 +229,8 @@ void GraphModel::merge_settings() {
 void GraphModel::find_ports() {
   for (const auto &node : spec_.nodes) {
     if (node.kind == "Input")
-      inputs_.push_back({node.name, text_param(node.settings, "as"),
-                         text_param(node.settings, "caps"), ""});
+      inputs_.push_back(
+          {node.name, text_param(node.settings, "as"), text_param(node.settings, "caps"), ""});
     else if (node.kind == "Output")
       outputs_.push_back({node.name, "", "", text_param(node.settings, "format")});
   }
@@ -230,7 +246,8 @@ runtime::CompilerConfig GraphModel::config(const core::TDesc &frame) const {
     config.trace_filename = file.filename();
     config.enable_profiling = true;
   }
-  for (const auto &input : inputs_) config.inputs.emplace(input.name, frame);
+  for (const auto &input : inputs_)
+    config.inputs.emplace(input.name, frame);
   return config;
 }
 
@@ -240,7 +257,8 @@ Inference GraphModel::compute(const core::TDesc &frame) const {
     const runtime::Compiler compiler(registry_, config(frame));
     auto inferred = compiler.infer(spec_);
     result.faults = std::move(inferred.faults);
-    if (!result.ok()) return result;
+    if (!result.ok())
+      return result;
     const auto &port = outputs_.front();
     const size_t output = index_of(inferred.graph, port.name);
     const auto &node = inferred.graph.nodes.at(output);
@@ -253,8 +271,8 @@ Inference GraphModel::compute(const core::TDesc &frame) const {
     try {
       result.layout = output_layout(tensor, records, port.format);
     } catch (const CapsError &error) {
-      result.faults.push_back(fault("node \"" + port.name + "\" (Output): " + error.what(),
-                                    port.name));
+      result.faults.push_back(
+          fault("node \"" + port.name + "\" (Output): " + error.what(), port.name));
       return result;
     }
     follow(inferred.graph, output, tensor.rank() < 3 || records == tensor.shape[0], result);
@@ -268,13 +286,15 @@ std::shared_ptr<const Inference> GraphModel::infer(const core::TDesc &frame) con
   const std::string key = cache_key(frame);
   {
     std::lock_guard lock(mutex_);
-    if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
+    if (const auto found = cache_.find(key); found != cache_.end())
+      return found->second;
   }
   // Without the lock: two threads may compute the same, neither waits for the other.
   auto result = std::make_shared<const Inference>(compute(frame));
   std::lock_guard lock(mutex_);
   constexpr size_t cache_limit = 256;  // sizes asked for come from outside
-  if (cache_.size() >= cache_limit) cache_.clear();
+  if (cache_.size() >= cache_limit)
+    cache_.clear();
   return cache_.emplace(key, std::move(result)).first->second;
 }
 
@@ -285,7 +305,7 @@ GraphModel::RowInference GraphModel::infer_row(const CapsRow &row) const {
   };
   const auto keeps = [](const Inference &inference, Size size) {
     return inference.layout.kind == CapsRow::Kind::Video && inference.layout.width == size.width &&
-           inference.layout.height == size.height;
+        inference.layout.height == size.height;
   };
   RowInference first;
   for (const Size size : placeholders) {
@@ -296,21 +316,24 @@ GraphModel::RowInference GraphModel::infer_row(const CapsRow &row) const {
       result.same_size = again->ok() && keeps(*result.inference, size) && keeps(*again, other);
       return result;
     }
-    if (first.inference == nullptr) first = std::move(result);
+    if (first.inference == nullptr)
+      first = std::move(result);
   }
   return first;
 }
 
 std::vector<const CapsRow *> GraphModel::accepted_rows() const {
   std::vector<const CapsRow *> rows;
-  if (inputs_.size() != 1 || outputs_.size() != 1 || !faults_.empty()) return rows;
+  if (inputs_.size() != 1 || outputs_.size() != 1 || !faults_.empty())
+    return rows;
   CapsPtr allowed;
   if (!inputs_.front().caps.empty())
     allowed.reset(gst_caps_from_string(inputs_.front().caps.c_str()));
   for (const CapsRow *row : input_rows(inputs_.front().as)) {
     if (allowed != nullptr && !gst_caps_can_intersect(row_caps(*row).get(), allowed.get()))
       continue;
-    if (infer_row(*row).inference->ok()) rows.push_back(row);
+    if (infer_row(*row).inference->ok())
+      rows.push_back(row);
   }
   return rows;
 }
@@ -322,8 +345,10 @@ std::vector<core::Error> GraphModel::refusal(const GstCaps *caps) const {
     const CapsPtr allowed(input.caps.empty() ? nullptr : gst_caps_from_string(input.caps.c_str()));
     if (allowed != nullptr && !gst_caps_can_intersect(caps, allowed.get())) {
       const TextPtr got(gst_caps_to_string(caps));
-      return {fault("node \"" + input.name + "\" (Input): expected \"" + input.caps + "\", got " +
-                    got.get() + "; convert before holoflowbin or change \"caps\"", input.name)};
+      return {fault(
+          "node \"" + input.name + "\" (Input): expected \"" + input.caps + "\", got " + got.get() +
+              "; convert before holoflowbin or change \"caps\"",
+          input.name)};
     }
     return infer(stream.frame)->faults;
   } catch (const CapsError &error) {
@@ -332,16 +357,20 @@ std::vector<core::Error> GraphModel::refusal(const GstCaps *caps) const {
 }
 
 std::vector<core::Error> GraphModel::infer_faults(const CapsRow &row) const {
-  const auto frame = placeholder_frame(row, inputs_.empty() ? "" : inputs_.front().as,
-                                       placeholders[0].width, placeholders[0].height);
-  if (inputs_.size() == 1 && outputs_.size() == 1) return infer(frame)->faults;
+  const auto frame = placeholder_frame(
+      row, inputs_.empty() ? "" : inputs_.front().as, placeholders[0].width,
+      placeholders[0].height);
+  if (inputs_.size() == 1 && outputs_.size() == 1)
+    return infer(frame)->faults;
   // Names, types and params are judged all the same.
   return runtime::Compiler(registry_, config(frame)).infer(spec_).faults;
 }
 
 std::vector<core::Error> GraphModel::judge() const {
-  if (!faults_.empty()) return faults_;
-  if (!accepted_rows().empty()) return {};
+  if (!faults_.empty())
+    return faults_;
+  if (!accepted_rows().empty())
+    return {};
   std::vector<core::Error> faults;
   judge_count(inputs_, "Input", "add a node of type \"Input\", frames enter through it", faults);
   judge_count(outputs_, "Output", "add a node of type \"Output\", frames leave through it", faults);
@@ -353,16 +382,21 @@ std::vector<core::Error> GraphModel::judge() const {
       return allowed == nullptr || !gst_caps_can_intersect(row_caps(*row).get(), allowed.get());
     });
     if (rows.empty())
-      faults.push_back(fault("node \"" + input.name + "\" (Input): expected \"caps\" that meet "
-                             "what an Input takes, like \"video/x-raw,format=GRAY8\", got \"" +
-                             input.caps + "\"", input.name));
+      faults.push_back(fault(
+          "node \"" + input.name +
+              "\" (Input): expected \"caps\" that meet "
+              "what an Input takes, like \"video/x-raw,format=GRAY8\", got \"" +
+              input.caps + "\"",
+          input.name));
   }
-  if (rows.empty()) return faults;
+  if (rows.empty())
+    return faults;
   // The faults of the first format; where others differ, types alone may be wrong.
   auto first = infer_faults(*rows.front());
   if (!same_texts(first, infer_faults(*rows.back())))
-    first.push_back(fault("no format that the Input takes fits this graph; shown are the faults for " +
-                          rows.front()->name()));
+    first.push_back(fault(
+        "no format that the Input takes fits this graph; shown are the faults for " +
+        rows.front()->name()));
   faults.insert(faults.end(), first.begin(), first.end());
   return faults;
 }

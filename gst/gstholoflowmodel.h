@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The graph of one element as its properties describe it: read, judged and inferred without a device.
+// The graph of one element as its properties describe it: read, judged and inferred without a
+// device.
 #pragma once
 
 #include <map>
@@ -19,7 +20,7 @@ namespace holoflow::gst {
 
 /// The properties that decide what a graph is.
 struct GraphSettings {
-  std::string graph;     ///< file, JSON or chain
+  std::string graph;  ///< file, JSON or chain
   std::string settings;  ///< JSON merge patch of node params, "" for none
   runtime::CompilerConfig::Device device = runtime::CompilerConfig::Device::Auto;
   int cuda_device = -1;
@@ -29,9 +30,9 @@ struct GraphSettings {
 /// An Input or Output node.
 struct PortNode {
   std::string name;
-  std::string as;         ///< Input, "" for none
-  std::string caps;       ///< Input, "" for none
-  std::string format;     ///< Output, "" for none
+  std::string as;  ///< Input, "" for none
+  std::string caps;  ///< Input, "" for none
+  std::string format;  ///< Output, "" for none
   friend bool operator==(const PortNode &, const PortNode &) = default;
 };
 
@@ -41,8 +42,8 @@ struct Inference {
   OutputLayout layout;
   /// Buffers that leave for each frame that enters, as a fraction; 0/1 where that varies.
   Rate buffers_per_frame = {1, 1};
-  size_t delay_frames = 0;   ///< frames that enter before the first one leaves, beyond one
-  size_t held_frames = 0;    ///< frames that the graph can hold
+  size_t delay_frames = 0;  ///< frames that enter before the first one leaves, beyond one
+  size_t held_frames = 0;  ///< frames that the graph can hold
 
   [[nodiscard]] bool ok() const { return faults.empty(); }
 };

@@ -20,12 +20,12 @@ bool may_precede_caps(GstEvent *event) {
 
 bool begins_stream(GstEvent *event) {
   return GST_EVENT_TYPE(event) == GST_EVENT_STREAM_START ||
-         GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT;
+      GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT;
 }
 
 bool survives_flush(GstEvent *event) {
   return (gst_event_type_get_flags(GST_EVENT_TYPE(event)) & GST_EVENT_TYPE_STICKY) != 0 &&
-         GST_EVENT_TYPE(event) != GST_EVENT_SEGMENT && GST_EVENT_TYPE(event) != GST_EVENT_EOS;
+      GST_EVENT_TYPE(event) != GST_EVENT_SEGMENT && GST_EVENT_TYPE(event) != GST_EVENT_EOS;
 }
 
 }  // namespace
@@ -36,14 +36,16 @@ OutputPort::OutputPort(GstElement *element, std::function<void(GstFlowReturn)> o
 OutputPort::~OutputPort() = default;
 
 void OutputPort::append(Item item) {
-  if (item.buffer != nullptr) ++queued_buffers_;
+  if (item.buffer != nullptr)
+    ++queued_buffers_;
   queue_.push_back(std::move(item));
   not_empty_.notify_one();
 }
 
 void OutputPort::append_eos(EventPtr event) {
   release_all();
-  if (eos_sent_) return;
+  if (eos_sent_)
+    return;
   eos_sent_ = true;
   append({.buffer = nullptr, .event = std::move(event)});
 }
@@ -51,14 +53,16 @@ void OutputPort::append_eos(EventPtr event) {
 void OutputPort::release_waiting(uint64_t frames_out) {
   while (!waiting_.empty() && waiting_.front().after_frames <= frames_out) {
     // What describes the stream comes before what belongs to it.
-    if (caps_ == nullptr && !may_precede_caps(waiting_.front().item.event.get())) return;
+    if (caps_ == nullptr && !may_precede_caps(waiting_.front().item.event.get()))
+      return;
     append(std::move(waiting_.front().item));
     waiting_.pop_front();
   }
 }
 
 void OutputPort::release_all() {
-  for (auto &each : waiting_) append(std::move(each.item));
+  for (auto &each : waiting_)
+    append(std::move(each.item));
   waiting_.clear();
 }
 
@@ -69,27 +73,36 @@ void OutputPort::wait_for_frame(Item item, uint64_t after_frames) {
 
 void OutputPort::restart_stream() {
   eos_sent_ = eos_received_ = false;
-  if (flow_ == GST_FLOW_EOS) flow_ = GST_FLOW_OK;
+  if (flow_ == GST_FLOW_EOS)
+    flow_ = GST_FLOW_OK;
 }
 
 void OutputPort::queue_event(EventPtr event, uint64_t after_frames) {
   std::lock_guard lock(mutex_);
-  if (!active_ || flushing_) return;
-  if (begins_stream(event.get())) restart_stream();
+  if (!active_ || flushing_)
+    return;
+  if (begins_stream(event.get()))
+    restart_stream();
   wait_for_frame({.buffer = nullptr, .event = std::move(event)}, after_frames);
 }
 
-bool OutputPort::push_now(EventPtr event) { return gst_pad_push_event(pad_, event.release()); }
+bool OutputPort::push_now(EventPtr event) {
+  return gst_pad_push_event(pad_, event.release());
+}
 
 void OutputPort::queue_caps(CapsPtr caps, const OutputLayout &layout, uint64_t after_frames) {
   std::lock_guard lock(mutex_);
-  if (!active_) return;
+  if (!active_)
+    return;
   layout_ = std::make_shared<const OutputLayout>(layout);
-  if (caps_ != nullptr && gst_caps_is_equal(caps_.get(), caps.get())) return;
+  if (caps_ != nullptr && gst_caps_is_equal(caps_.get(), caps.get()))
+    return;
   const bool first = caps_ == nullptr;
-  Item item{.buffer = nullptr, .event = EventPtr(gst_event_new_caps(caps.get())), .layout = layout_};
+  Item item{
+      .buffer = nullptr, .event = EventPtr(gst_event_new_caps(caps.get())), .layout = layout_};
   caps_ = std::move(caps);
-  if (!first) return wait_for_frame(std::move(item), after_frames);
+  if (!first)
+    return wait_for_frame(std::move(item), after_frames);
   // Events that came before the caps wait for them.
   auto place = waiting_.begin();
   while (place != waiting_.end() &&
@@ -101,7 +114,8 @@ void OutputPort::queue_caps(CapsPtr caps, const OutputLayout &layout, uint64_t a
 
 void OutputPort::queue_eos(EventPtr event) {
   std::lock_guard lock(mutex_);
-  if (!active_ || flushing_) return;
+  if (!active_ || flushing_)
+    return;
   eos_received_ = true;
   if (running_ && !drained_)
     eos_ = std::move(event);
@@ -119,7 +133,8 @@ void OutputPort::begin_run() {
 void OutputPort::end_run(bool failed) {
   std::lock_guard lock(mutex_);
   running_ = false;
-  if (!active_ || flushing_) return;
+  if (!active_ || flushing_)
+    return;
   release_waiting(every_frame);
   if (eos_ != nullptr)
     append_eos(std::move(eos_));
@@ -131,19 +146,20 @@ core::OpResult OutputPort::on_frames(runtime::OutputFrames &&frames) {
   std::unique_lock lock(mutex_);
   not_full_.wait(lock, [this] {
     return queued_buffers_ < queue_limit || interrupted_ || flushing_ || !active_ ||
-           flow_ != GST_FLOW_OK;
+        flow_ != GST_FLOW_OK;
   });
   const bool stopped = interrupted_ || flushing_ || !active_;
   const auto layout = layout_;
   if (stopped || flow_ != GST_FLOW_OK || layout == nullptr) {
     const auto result = stopped ? core::OpResult::Cancelled : core::OpResult::Eof;
     lock.unlock();
-    if (frames.release) frames.release();
+    if (frames.release)
+      frames.release();
     return result;
   }
   lock.unlock();
-  const uint64_t newest = frames.records.empty() ? core::FrameRecord::unknown_sequence
-                                                 : frames.records.back().sequence;
+  const uint64_t newest =
+      frames.records.empty() ? core::FrameRecord::unknown_sequence : frames.records.back().sequence;
   const uint64_t first = frames.records.empty() ? newest : frames.records.front().sequence;
   BufferPtr buffer = wrap_output(std::move(frames), *layout);
   lock.lock();
@@ -151,7 +167,8 @@ core::OpResult OutputPort::on_frames(runtime::OutputFrames &&frames) {
   const bool known = newest != core::FrameRecord::unknown_sequence;
   release_waiting(known ? std::max(frames_out_, first) : every_frame);
   append({.buffer = std::move(buffer), .event = nullptr});
-  if (known) frames_out_ = std::max(frames_out_, newest + 1);
+  if (known)
+    frames_out_ = std::max(frames_out_, newest + 1);
   release_waiting(frames_out_);
   return core::OpResult::Ok;
 }
@@ -159,10 +176,12 @@ core::OpResult OutputPort::on_frames(runtime::OutputFrames &&frames) {
 void OutputPort::on_end(bool eof) {
   std::lock_guard lock(mutex_);
   // A run that was stopped or failed ends in end_run, behind its error message.
-  if (!eof || !active_ || flushing_) return;
+  if (!eof || !active_ || flushing_)
+    return;
   drained_ = true;
   release_waiting(every_frame);
-  if (eos_ != nullptr) append_eos(std::move(eos_));
+  if (eos_ != nullptr)
+    append_eos(std::move(eos_));
 }
 
 void OutputPort::interrupt() noexcept {
@@ -219,10 +238,13 @@ void OutputPort::flush_start(EventPtr event) {
 std::deque<OutputPort::Item> OutputPort::take_sticky() {
   std::deque<Item> kept;
   const auto keep = [&](Item &item) {
-    if (item.event != nullptr && survives_flush(item.event.get())) kept.push_back(std::move(item));
+    if (item.event != nullptr && survives_flush(item.event.get()))
+      kept.push_back(std::move(item));
   };
-  for (auto &item : queue_) keep(item);
-  for (auto &each : waiting_) keep(each.item);
+  for (auto &item : queue_)
+    keep(item);
+  for (auto &each : waiting_)
+    keep(each.item);
   return kept;
 }
 
@@ -235,7 +257,8 @@ void OutputPort::flush_stop(EventPtr event) {
     dropped.swap(queue_);
     dropped_waiting.swap(waiting_);
     queued_buffers_ = 0;
-    for (auto &item : kept) waiting_.push_back({std::move(item), 0});
+    for (auto &item : kept)
+      waiting_.push_back({std::move(item), 0});
     eos_.reset();
     running_ = drained_ = false;
     eos_sent_ = eos_received_ = false;
@@ -245,7 +268,8 @@ void OutputPort::flush_stop(EventPtr event) {
   std::lock_guard lock(mutex_);
   flushing_ = false;
   release_waiting(every_frame);
-  if (active_) gst_pad_start_task(pad_, run_task, this, nullptr);
+  if (active_)
+    gst_pad_start_task(pad_, run_task, this, nullptr);
 }
 
 GstFlowReturn OutputPort::flow() const {
@@ -256,7 +280,8 @@ GstFlowReturn OutputPort::flow() const {
 void OutputPort::reconfigure() {
   std::lock_guard lock(mutex_);
   ask_again_ = true;
-  if (flow_ == GST_FLOW_NOT_LINKED) flow_ = GST_FLOW_OK;
+  if (flow_ == GST_FLOW_NOT_LINKED)
+    flow_ = GST_FLOW_OK;
 }
 
 uint64_t OutputPort::buffers_out() const {
@@ -274,7 +299,9 @@ CapsPtr OutputPort::current_caps() const {
   return caps_ != nullptr ? share(caps_.get()) : nullptr;
 }
 
-void OutputPort::run_task(gpointer self) { static_cast<OutputPort *>(self)->push_next(); }
+void OutputPort::run_task(gpointer self) {
+  static_cast<OutputPort *>(self)->push_next();
+}
 
 void OutputPort::push_next() {
   Item item;
@@ -292,7 +319,8 @@ void OutputPort::push_next() {
       --queued_buffers_;
       not_full_.notify_one();
     }
-    if (ask_again_) video_meta_.reset();
+    if (ask_again_)
+      video_meta_.reset();
     ask_again_ = false;
   }
   if (item.event != nullptr)
@@ -316,21 +344,24 @@ void OutputPort::push_event(Item item) {
 void OutputPort::push_buffer(BufferPtr buffer) {
   {
     std::lock_guard lock(mutex_);
-    if (flow_ != GST_FLOW_OK) return;  // downstream wants no more; events still pass
+    if (flow_ != GST_FLOW_OK)
+      return;  // downstream wants no more; events still pass
   }
   if (pushed_layout_ != nullptr && pushed_layout_->kind == CapsRow::Kind::Video &&
       !packed_is_default(*pushed_layout_)) {
     const bool meta = takes_video_meta();
     buffer = to_downstream_layout(std::move(buffer), *pushed_layout_, meta);
     if (buffer == nullptr) {
-      post_error(element_, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NO_SPACE_LEFT,
-                 "there is not enough memory for an output frame", "");
+      post_error(
+          element_, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NO_SPACE_LEFT,
+          "there is not enough memory for an output frame", "");
       answer(GST_FLOW_ERROR);
       return;
     }
   }
   const GstFlowReturn flow = gst_pad_push(pad_, buffer.release());
-  if (flow != GST_FLOW_OK) return answer(flow);
+  if (flow != GST_FLOW_OK)
+    return answer(flow);
   std::lock_guard lock(mutex_);
   ++buffers_out_;
 }
@@ -339,7 +370,7 @@ bool OutputPort::takes_video_meta() {
   if (!video_meta_) {
     const QueryPtr query(gst_query_new_allocation(pushed_caps_.get(), FALSE));
     video_meta_ = gst_pad_peer_query(pad_, query.get()) &&
-                  gst_query_find_allocation_meta(query.get(), GST_VIDEO_META_API_TYPE, nullptr);
+        gst_query_find_allocation_meta(query.get(), GST_VIDEO_META_API_TYPE, nullptr);
   }
   return *video_meta_;
 }
@@ -350,18 +381,22 @@ void OutputPort::answer(GstFlowReturn flow) {
   {
     std::lock_guard lock(mutex_);
     GST_DEBUG_OBJECT(pad_, "downstream answers %s", gst_flow_get_name(flow));
-    if (flow_ == GST_FLOW_OK) flow_ = flow;
+    if (flow_ == GST_FLOW_OK)
+      flow_ = flow;
     // Like a queue: who learns nothing from a return value must be told by a message.
     post = eos_received_ && (flow == GST_FLOW_NOT_LINKED || flow < GST_FLOW_EOS);
     for (auto &item : queue_)
-      if (item.event != nullptr) dropped.push_back(std::move(item));
+      if (item.event != nullptr)
+        dropped.push_back(std::move(item));
     dropped.swap(queue_);
     queued_buffers_ = 0;
     not_full_.notify_all();
   }
   on_flow_(flow);
-  if (flow == GST_FLOW_FLUSHING) gst_pad_pause_task(pad_);
-  if (post) GST_ELEMENT_FLOW_ERROR(element_, flow);
+  if (flow == GST_FLOW_FLUSHING)
+    gst_pad_pause_task(pad_);
+  if (post)
+    GST_ELEMENT_FLOW_ERROR(element_, flow);
 }
 
 }  // namespace holoflow::gst

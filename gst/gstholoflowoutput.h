@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The way out of the graph: one source pad with its queue and its task.
 //
-//   upstream's thread ── queue_event() ──► [events waiting for their frame] ─┐
-//   section's thread  ── on_frames()   ──► wrapped as a buffer ──────────────┴► [queue] ─► pad's task ─► downstream
+//   upstream's thread ── queue_event() ──► [waiting for their frame] ──┐
+//   section's thread  ── on_frames()   ──► wrapped as a buffer ────────┴► [queue] ─► pad's task ─►
 //
-// An event that came in behind frame n leaves behind frame n. The queue holds two buffers; a section
-// that is faster than downstream waits in on_frames.
+// An event that came in behind frame n leaves behind frame n. The queue holds two buffers; a
+// section that is faster than downstream waits in on_frames.
 #pragma once
 
 #include <condition_variable>
@@ -38,8 +38,8 @@ public:
   void queue_event(EventPtr event, uint64_t after_frames);
   /// An event that does not wait for frames.
   bool push_now(EventPtr event);
-  /// The same as queue_event with a CAPS event; nothing where they are the caps that left last. Buffers behind have
-  /// this layout.
+  /// The same as queue_event with a CAPS event; nothing where they are the caps that left last.
+  /// Buffers behind have this layout.
   void queue_caps(CapsPtr caps, const OutputLayout &layout, uint64_t after_frames);
   /// Ends the stream behind everything that the run still brings, at once without a run.
   void queue_eos(EventPtr event);
@@ -104,20 +104,20 @@ private:
   std::deque<Item> queue_;
   size_t queued_buffers_ = 0;
   std::deque<Waiting> waiting_;
-  EventPtr eos_;                // upstream's, until it is queued
-  bool running_ = false;        // between begin_run and end_run
-  bool drained_ = false;        // the Output has handed out everything
+  EventPtr eos_;  // upstream's, until it is queued
+  bool running_ = false;  // between begin_run and end_run
+  bool drained_ = false;  // the Output has handed out everything
   bool interrupted_ = false;
   bool active_ = false;
   bool flushing_ = false;
-  bool eos_received_ = false;   // upstream learns nothing of later errors
+  bool eos_received_ = false;  // upstream learns nothing of later errors
   GstFlowReturn flow_ = GST_FLOW_OK;
-  uint64_t frames_out_ = 0;     // of this run: highest sequence number that left plus one
+  uint64_t frames_out_ = 0;  // of this run: highest sequence number that left plus one
   uint64_t buffers_out_ = 0;
-  CapsPtr caps_;                // queued last
+  CapsPtr caps_;  // queued last
   std::shared_ptr<const OutputLayout> layout_;  // of frames that on_frames brings
-  bool ask_again_ = false;      // allocation is to be negotiated anew
-  bool eos_sent_ = false;       // nothing leaves behind it
+  bool ask_again_ = false;  // allocation is to be negotiated anew
+  bool eos_sent_ = false;  // nothing leaves behind it
 
   // The task's own.
   std::shared_ptr<const OutputLayout> pushed_layout_;

@@ -12,7 +12,9 @@ namespace holoflow::gst {
 
 namespace {
 
-BinState &state_of_parent(GstObject *parent) { return state_of(GST_ELEMENT(parent)); }
+BinState &state_of_parent(GstObject *parent) {
+  return state_of(GST_ELEMENT(parent));
+}
 
 GstFlowReturn chain(GstPad *, GstObject *parent, GstBuffer *buffer) {
   return state_of_parent(parent).stream.handle_buffer(BufferPtr(buffer));
@@ -29,19 +31,24 @@ gboolean source_event(GstPad *pad, GstObject *parent, GstEvent *event) {
     GST_DEBUG_OBJECT(pad, "downstream asks to negotiate anew");
     state.stream.output().reconfigure();
   }
-  if (state.pads.sinks.empty()) return gst_pad_event_default(pad, parent, event);
-  return gst_pad_push_event(state.pads.sinks.front().pad, event);
+  const PadPtr sink = first_sink(state);
+  if (sink == nullptr)
+    return gst_pad_event_default(pad, parent, event);
+  return gst_pad_push_event(sink.get(), event);
 }
 
 gboolean activate_sink(GstPad *, GstObject *parent, GstPadMode mode, gboolean active) {
-  if (mode != GST_PAD_MODE_PUSH) return FALSE;
+  if (mode != GST_PAD_MODE_PUSH)
+    return FALSE;
   // A chain function that waits for the graph must leave before the pad's lock can be had.
-  if (!active) state_of_parent(parent).stream.halt();
+  if (!active)
+    state_of_parent(parent).stream.halt();
   return TRUE;
 }
 
 gboolean activate_source(GstPad *, GstObject *parent, GstPadMode mode, gboolean active) {
-  if (mode != GST_PAD_MODE_PUSH) return FALSE;
+  if (mode != GST_PAD_MODE_PUSH)
+    return FALSE;
   return state_of_parent(parent).stream.output().activate(active != FALSE);
 }
 
@@ -49,7 +56,8 @@ gboolean activate_source(GstPad *, GstObject *parent, GstPadMode mode, gboolean 
 // the answer is no. This probe sees the event first and can say why.
 GstPadProbeReturn explain_caps(GstPad *pad, GstPadProbeInfo *info, gpointer) {
   GstEvent *event = GST_PAD_PROBE_INFO_EVENT(info);
-  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
+  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS)
+    return GST_PAD_PROBE_OK;
   GstCaps *caps = nullptr;
   gst_event_parse_caps(event, &caps);
   if (GstElement *element = gst_pad_get_parent_element(pad)) {
@@ -60,7 +68,8 @@ GstPadProbeReturn explain_caps(GstPad *pad, GstPadProbeInfo *info, gpointer) {
 }
 
 const char *template_name(const std::string &pad_name, bool is_sink) {
-  if (is_sink) return pad_name == "sink" ? "sink" : "sink_%s";
+  if (is_sink)
+    return pad_name == "sink" ? "sink" : "sink_%s";
   return pad_name == "src" ? "src" : "src_%s";
 }
 
@@ -84,8 +93,8 @@ GstPad *make_pad(GstElement *element, const std::string &name, bool is_sink) {
 }
 
 GstPad *find_pad(const std::vector<PadPort> &ports, const std::string &name) {
-  const auto found = std::find_if(ports.begin(), ports.end(),
-                                  [&](const PadPort &port) { return port.pad_name == name; });
+  const auto found = std::find_if(
+      ports.begin(), ports.end(), [&](const PadPort &port) { return port.pad_name == name; });
   return found != ports.end() ? found->pad : nullptr;
 }
 
@@ -93,10 +102,11 @@ GstPad *find_pad(const std::vector<PadPort> &ports, const std::string &name) {
 std::string linked_pad(const std::vector<PadPort> &now, const std::vector<PadPort> &wanted) {
   for (const auto &port : now)
     if (gst_pad_is_linked(port.pad) &&
-        std::none_of(wanted.begin(), wanted.end(),
-                     [&](const PadPort &each) { return each.pad_name == port.pad_name; }))
+        std::none_of(wanted.begin(), wanted.end(), [&](const PadPort &each) {
+          return each.pad_name == port.pad_name;
+        }))
       return "the new graph has no pad \"" + port.pad_name +
-             "\", which is linked; unlink it first, or name the node so that the pad stays";
+          "\", which is linked; unlink it first, or name the node so that the pad stays";
   return "";
 }
 
@@ -104,28 +114,38 @@ std::string clash(const std::vector<PadPort> &wanted) {
   for (const auto &port : wanted)
     if (port.pad_name.empty())
       return "node \"" + port.node +
-             "\" would get the same pad name as another one; rename it, letters and digits tell "
-             "pads apart";
+          "\" would get the same pad name as another one; rename it, letters and digits tell "
+          "pads apart";
   return "";
 }
 
-// True where a pad came or went.
-bool shape(GstElement *element, std::vector<PadPort> &now, std::vector<PadPort> wanted,
-           bool is_sink) {
-  bool changed = false;
-  for (auto &port : wanted) port.pad = find_pad(now, port.pad_name);
-  for (const auto &port : now)
-    if (find_pad(wanted, port.pad_name) == nullptr) {
-      gst_element_remove_pad(element, port.pad);
-      changed = true;
-    }
-  for (auto &port : wanted)
-    if (port.pad == nullptr) {
+// Pads that stay are taken over, the others are made.
+void fill(
+    GstElement *element, const std::vector<PadPort> &now, std::vector<PadPort> &wanted,
+    bool is_sink) {
+  for (auto &port : wanted) {
+    port.pad = find_pad(now, port.pad_name);
+    if (port.pad == nullptr)
       port.pad = make_pad(element, port.pad_name, is_sink);
-      changed = true;
-    }
-  now = std::move(wanted);
-  return changed;
+  }
+}
+
+void remove_others(
+    GstElement *element, const std::vector<PadPort> &before, const std::vector<PadPort> &now) {
+  for (const auto &port : before)
+    if (find_pad(now, port.pad_name) == nullptr)
+      gst_element_remove_pad(element, port.pad);
+}
+
+bool same_pads(const std::vector<PadPort> &a, const std::vector<PadPort> &b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const PadPort &x, const PadPort &y) {
+    return x.pad == y.pad;
+  });
+}
+
+PadPtr share_first(BinState &state, const std::vector<PadPort> &ports) {
+  std::lock_guard lock(state.mutex);
+  return PadPtr(ports.empty() ? nullptr : static_cast<GstPad *>(gst_object_ref(ports.front().pad)));
 }
 
 }  // namespace
@@ -148,29 +168,50 @@ std::vector<PadPort> wanted_pads(const std::vector<PortNode> &nodes, const char 
   }
   for (const auto &node : nodes) {
     std::string name = node.name;
-    std::replace_if(name.begin(), name.end(),
-                    [](char c) { return !g_ascii_isalnum(c) && c != '-' && c != '_' && c != '.'; },
-                    '_');
+    std::replace_if(
+        name.begin(), name.end(),
+        [](char c) { return !g_ascii_isalnum(c) && c != '-' && c != '_' && c != '.'; }, '_');
     name = std::string(direction) + "_" + name;
-    const bool taken = std::any_of(ports.begin(), ports.end(), [&](const PadPort &port) {
-      return port.pad_name == name;
-    });
+    const bool taken = std::any_of(
+        ports.begin(), ports.end(), [&](const PadPort &port) { return port.pad_name == name; });
     ports.push_back({taken ? "" : name, node.name});
   }
   return ports;
 }
 
+PadPtr first_sink(BinState &state) {
+  return share_first(state, state.pads.sinks);
+}
+PadPtr first_source(BinState &state) {
+  return share_first(state, state.pads.sources);
+}
+
 std::string update_pads(BinState &state, const GraphModel &model) {
   auto sinks = wanted_pads(model.inputs(), "sink");
   auto sources = wanted_pads(model.outputs(), "src");
-  for (const auto &fault : {clash(sinks), clash(sources), linked_pad(state.pads.sinks, sinks),
-                            linked_pad(state.pads.sources, sources)})
-    if (!fault.empty()) return fault;
-  const bool sinks_changed = shape(state.element, state.pads.sinks, std::move(sinks), true);
-  const bool sources_changed =
-      shape(state.element, state.pads.sources, std::move(sources), false);
-  state.stream.set_pads(state.pads.sinks.front().pad, state.pads.sources.front().pad);
-  if (sinks_changed || sources_changed) gst_element_no_more_pads(state.element);
+  Pads before;
+  {
+    std::lock_guard lock(state.mutex);
+    before = state.pads;
+  }
+  for (const auto &fault :
+       {clash(sinks), clash(sources), linked_pad(before.sinks, sinks),
+        linked_pad(before.sources, sources)})
+    if (!fault.empty())
+      return fault;
+  fill(state.element, before.sinks, sinks, true);
+  fill(state.element, before.sources, sources, false);
+  const bool changed = !same_pads(before.sinks, sinks) || !same_pads(before.sources, sources);
+  state.stream.set_pads(sinks.front().pad, sources.front().pad);
+  Pads now{std::move(sinks), std::move(sources)};
+  {
+    std::lock_guard lock(state.mutex);
+    state.pads = now;
+  }
+  remove_others(state.element, before.sinks, now.sinks);
+  remove_others(state.element, before.sources, now.sources);
+  if (changed)
+    gst_element_no_more_pads(state.element);
   return "";
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gstholoflowmodel.h"
+#include "gstholoflowpointers.h"
 
 namespace holoflow::gst {
 
@@ -32,8 +33,12 @@ void add_pad_templates(GstElementClass *element_class);
 
 /// Names of the pads for these nodes. Clashes of names that differ in odd characters only give an
 /// empty name for the later node.
-[[nodiscard]] std::vector<PadPort> wanted_pads(const std::vector<PortNode> &nodes,
-                                               const char *direction);
+[[nodiscard]] std::vector<PadPort> wanted_pads(
+    const std::vector<PortNode> &nodes, const char *direction);
+
+/// The first pad of that direction, which stays alive for the caller.
+[[nodiscard]] PadPtr first_sink(BinState &state);
+[[nodiscard]] PadPtr first_source(BinState &state);
 
 /// Keeps pads of unchanged names with their links, removes and adds the others. Empty on success,
 /// else why not: then nothing was changed.

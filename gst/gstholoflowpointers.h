@@ -14,6 +14,7 @@ struct Unref {
   void operator()(GstBuffer *buffer) const { gst_buffer_unref(buffer); }
   void operator()(GstQuery *query) const { gst_query_unref(query); }
   void operator()(GstStructure *structure) const { gst_structure_free(structure); }
+  void operator()(GstPad *pad) const { gst_object_unref(pad); }
   void operator()(gchar *text) const { g_free(text); }
 };
 
@@ -22,9 +23,14 @@ using EventPtr = std::unique_ptr<GstEvent, Unref>;
 using BufferPtr = std::unique_ptr<GstBuffer, Unref>;
 using QueryPtr = std::unique_ptr<GstQuery, Unref>;
 using StructurePtr = std::unique_ptr<GstStructure, Unref>;
+using PadPtr = std::unique_ptr<GstPad, Unref>;
 using TextPtr = std::unique_ptr<gchar, Unref>;
 
-[[nodiscard]] inline CapsPtr share(GstCaps *caps) { return CapsPtr(gst_caps_ref(caps)); }
-[[nodiscard]] inline EventPtr share(GstEvent *event) { return EventPtr(gst_event_ref(event)); }
+[[nodiscard]] inline CapsPtr share(GstCaps *caps) {
+  return CapsPtr(gst_caps_ref(caps));
+}
+[[nodiscard]] inline EventPtr share(GstEvent *event) {
+  return EventPtr(gst_event_ref(event));
+}
 
 }  // namespace holoflow::gst

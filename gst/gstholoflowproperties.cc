@@ -46,8 +46,8 @@ std::string text_of(const GValue *value) {
 // In NULL and READY nothing runs, so everything may change.
 bool is_stopped(GstElement *element) {
   GST_OBJECT_LOCK(element);
-  const bool stopped = GST_STATE(element) < GST_STATE_PAUSED &&
-                       GST_STATE_NEXT(element) < GST_STATE_PAUSED;
+  const bool stopped =
+      GST_STATE(element) < GST_STATE_PAUSED && GST_STATE_NEXT(element) < GST_STATE_PAUSED;
   GST_OBJECT_UNLOCK(element);
   return stopped;
 }
@@ -60,10 +60,11 @@ GraphSettings graph_settings(BinState &state) {
 // Changes one value and reads the graph again; the old value comes back where that is refused.
 template <typename Change> void change_stopped(BinState &state, const char *name, Change change) {
   if (!is_stopped(state.element)) {
-    post_warning(state.element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_BUSY,
-                 std::string("the property \"") + name +
-                     "\" cannot change while the graph runs; set the element to READY first",
-                 "");
+    post_warning(
+        state.element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_BUSY,
+        std::string("the property \"") + name +
+            "\" cannot change while the graph runs; set the element to READY first",
+        "");
     return;
   }
   const GraphSettings before = graph_settings(state);
@@ -71,7 +72,12 @@ template <typename Change> void change_stopped(BinState &state, const char *name
     std::lock_guard lock(state.mutex);
     change(state.settings);
   }
-  if (load_graph(state)) return;
+  const std::string refusal = load_graph(state);
+  if (refusal.empty())
+    return;
+  post_warning(
+      state.element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS, refusal,
+      "the element keeps its former graph");
   std::lock_guard lock(state.mutex);
   state.settings = before;
 }
@@ -85,8 +91,9 @@ void change_settings(BinState &state, const std::string &text) {
   const auto model = std::make_shared<const GraphModel>(wanted);
   const auto faults = model->judge();
   if (!faults.empty()) {
-    post_warning(state.element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS, describe(faults),
-                 "the graph keeps its former settings");
+    post_warning(
+        state.element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS, describe(faults),
+        "the graph keeps its former settings");
     return;
   }
   {
@@ -102,54 +109,57 @@ void change_settings(BinState &state, const std::string &text) {
 void install_properties(GObjectClass *object_class) {
   g_object_class_install_property(
       object_class, PROP_GRAPH,
-      g_param_spec_string("graph", "Graph",
-                          "The graph: a file, JSON that begins with {, or a chain like "
-                          "\"upload ! sqrt ! download\"",
-                          nullptr, writable(GST_PARAM_MUTABLE_READY)));
+      g_param_spec_string(
+          "graph", "Graph",
+          "The graph: a file, JSON that begins with {, or a chain like "
+          "\"upload ! sqrt ! download\"",
+          nullptr, writable(GST_PARAM_MUTABLE_READY)));
   g_object_class_install_property(
       object_class, PROP_DEVICE,
-      g_param_spec_enum("device", "Device", "Where the graph computes", device_type(),
-                        static_cast<int>(Device::Auto), writable(GST_PARAM_MUTABLE_READY)));
+      g_param_spec_enum(
+          "device", "Device", "Where the graph computes", device_type(),
+          static_cast<int>(Device::Auto), writable(GST_PARAM_MUTABLE_READY)));
   g_object_class_install_property(
       object_class, PROP_CUDA_DEVICE_ID,
-      g_param_spec_int("cuda-device-id", "CUDA device", "Ordinal of the GPU, -1 for the first", -1,
-                       G_MAXINT, -1, writable(GST_PARAM_MUTABLE_READY)));
+      g_param_spec_int(
+          "cuda-device-id", "CUDA device", "Ordinal of the GPU, -1 for the first", -1, G_MAXINT, -1,
+          writable(GST_PARAM_MUTABLE_READY)));
   g_object_class_install_property(
       object_class, PROP_SETTINGS,
-      g_param_spec_string("settings", "Settings",
-                          "JSON merge patch of node params, {\"node\": {\"param\": value}}; null "
-                          "restores a default. While playing the graph drains and is compiled anew "
-                          "before the next buffer",
-                          nullptr, writable(GST_PARAM_MUTABLE_PLAYING)));
+      g_param_spec_string(
+          "settings", "Settings",
+          "JSON merge patch of node params, {\"node\": {\"param\": value}}; null "
+          "restores a default. While playing the graph drains and is compiled anew "
+          "before the next buffer",
+          nullptr, writable(GST_PARAM_MUTABLE_PLAYING)));
   g_object_class_install_property(
       object_class, PROP_STATS,
-      g_param_spec_boxed("stats", "Statistics",
-                         "Frames since READY: in, out, dropped, failed, in-flight; the device; and "
-                         "what each node counts",
-                         GST_TYPE_STRUCTURE,
-                         static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
+      g_param_spec_boxed(
+          "stats", "Statistics",
+          "Frames since READY: in, out, dropped, failed, in-flight; the device; and "
+          "what each node counts",
+          GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
   g_object_class_install_property(
       object_class, PROP_TRACE_LOCATION,
-      g_param_spec_string("trace-location", "Trace location",
-                          "File for a Chrome trace of each compile, with the graph as DOT beside it; "
-                          "running graphs are traced from a later release on",
-                          nullptr, writable(GST_PARAM_MUTABLE_READY)));
+      g_param_spec_string(
+          "trace-location", "Trace location",
+          "File for a Chrome trace of each compile, with the graph as DOT beside it; "
+          "running graphs are traced from a later release on",
+          nullptr, writable(GST_PARAM_MUTABLE_READY)));
   gst_type_mark_as_plugin_api(device_type(), static_cast<GstPluginAPIFlags>(0));
 }
 
-bool load_graph(BinState &state) {
+std::string load_graph(BinState &state) {
   const auto model = std::make_shared<const GraphModel>(graph_settings(state));
-  if (const auto refusal = update_pads(state, *model); !refusal.empty()) {
-    post_warning(state.element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS, refusal,
-                 "the element keeps its former graph");
-    return false;
-  }
+  std::string refusal = update_pads(state, *model);
+  if (!refusal.empty())
+    return refusal;
   {
     std::lock_guard lock(state.mutex);
     state.model = model;
   }
   state.stream.set_model(model);
-  return true;
+  return "";
 }
 
 void set_property(BinState &state, guint id, const GValue *value, GParamSpec *spec) {
@@ -163,15 +173,21 @@ void set_property(BinState &state, guint id, const GValue *value, GParamSpec *sp
     });
     break;
   case PROP_CUDA_DEVICE_ID:
-    change_stopped(state, "cuda-device-id",
-                   [&](GraphSettings &graph) { graph.cuda_device = g_value_get_int(value); });
+    change_stopped(state, "cuda-device-id", [&](GraphSettings &graph) {
+      graph.cuda_device = g_value_get_int(value);
+    });
     break;
-  case PROP_SETTINGS: change_settings(state, text_of(value)); break;
+  case PROP_SETTINGS:
+    change_settings(state, text_of(value));
+    break;
   case PROP_TRACE_LOCATION:
-    change_stopped(state, "trace-location",
-                   [&](GraphSettings &graph) { graph.trace_location = text_of(value); });
+    change_stopped(state, "trace-location", [&](GraphSettings &graph) {
+      graph.trace_location = text_of(value);
+    });
     break;
-  default: G_OBJECT_WARN_INVALID_PROPERTY_ID(G_OBJECT(state.element), id, spec); break;
+  default:
+    G_OBJECT_WARN_INVALID_PROPERTY_ID(G_OBJECT(state.element), id, spec);
+    break;
   }
 }
 
@@ -181,13 +197,27 @@ void get_property(BinState &state, guint id, GValue *value, GParamSpec *spec) {
     g_value_set_string(value, text.empty() ? nullptr : text.c_str());
   };
   switch (id) {
-  case PROP_GRAPH: set_text(graph.graph); break;
-  case PROP_DEVICE: g_value_set_enum(value, static_cast<int>(graph.device)); break;
-  case PROP_CUDA_DEVICE_ID: g_value_set_int(value, graph.cuda_device); break;
-  case PROP_SETTINGS: set_text(graph.settings); break;
-  case PROP_STATS: g_value_take_boxed(value, state.stream.stats().release()); break;
-  case PROP_TRACE_LOCATION: set_text(graph.trace_location); break;
-  default: G_OBJECT_WARN_INVALID_PROPERTY_ID(G_OBJECT(state.element), id, spec); break;
+  case PROP_GRAPH:
+    set_text(graph.graph);
+    break;
+  case PROP_DEVICE:
+    g_value_set_enum(value, static_cast<int>(graph.device));
+    break;
+  case PROP_CUDA_DEVICE_ID:
+    g_value_set_int(value, graph.cuda_device);
+    break;
+  case PROP_SETTINGS:
+    set_text(graph.settings);
+    break;
+  case PROP_STATS:
+    g_value_take_boxed(value, state.stream.stats().release());
+    break;
+  case PROP_TRACE_LOCATION:
+    set_text(graph.trace_location);
+    break;
+  default:
+    G_OBJECT_WARN_INVALID_PROPERTY_ID(G_OBJECT(state.element), id, spec);
+    break;
   }
 }
 

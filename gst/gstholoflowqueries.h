@@ -15,7 +15,7 @@ struct BinState;
 /// stopped every raw video is offered behind them, so that a link is made and the caps themselves
 /// are refused with a reason.
 [[nodiscard]] CapsPtr sink_caps(BinState &state, GstPad *sink, GstCaps *filter);
-/// What may leave the source pad for what upstream can send.
+/// What may leave the source pad for what upstream can send; while stopped any raw video too.
 [[nodiscard]] CapsPtr source_caps(BinState &state, GstPad *source, GstCaps *filter);
 
 gboolean sink_query(GstPad *pad, GstObject *parent, GstQuery *query);

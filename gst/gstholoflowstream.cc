@@ -18,22 +18,25 @@ std::string to_text(const GstCaps *caps) {
 Rate scaled(Rate rate, Rate factor) {
   Rate result;
   if (!rate.known() || !factor.known() ||
-      !gst_util_fraction_multiply(rate.numerator, rate.denominator, factor.numerator,
-                                  factor.denominator, &result.numerator, &result.denominator))
+      !gst_util_fraction_multiply(
+          rate.numerator, rate.denominator, factor.numerator, factor.denominator, &result.numerator,
+          &result.denominator))
     return {};
   return result;
 }
 
 // A buffer that has nothing to say but its time.
 EventPtr gap_of(GstBuffer *buffer) {
-  if (!GST_BUFFER_PTS_IS_VALID(buffer)) return nullptr;
+  if (!GST_BUFFER_PTS_IS_VALID(buffer))
+    return nullptr;
   return EventPtr(gst_event_new_gap(GST_BUFFER_PTS(buffer), GST_BUFFER_DURATION(buffer)));
 }
 
 }  // namespace
 
 bool Stream::judge_caps(GstCaps *caps) {
-  if (refused_caps_ != nullptr && gst_caps_is_equal(refused_caps_.get(), caps)) return false;
+  if (refused_caps_ != nullptr && gst_caps_is_equal(refused_caps_.get(), caps))
+    return false;
   std::shared_ptr<const GraphModel> model;
   {
     std::lock_guard lock(state_mutex_);
@@ -45,23 +48,28 @@ bool Stream::judge_caps(GstCaps *caps) {
     return true;
   }
   refused_caps_ = share(caps);
-  post_error(element_, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, describe(faults),
-             "caps: " + to_text(caps));
+  post_error(
+      element_, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, describe(faults),
+      "caps: " + to_text(caps));
   return false;
 }
 
 bool Stream::handle_event(EventPtr event) {
   GST_LOG_OBJECT(sink_, "%" GST_PTR_FORMAT, event.get());
   switch (GST_EVENT_TYPE(event.get())) {
-  case GST_EVENT_FLUSH_START: return begin_flush(std::move(event));
-  case GST_EVENT_FLUSH_STOP: return end_flush(std::move(event));
-  case GST_EVENT_EOS: return end_stream(std::move(event));
+  case GST_EVENT_FLUSH_START:
+    return begin_flush(std::move(event));
+  case GST_EVENT_FLUSH_STOP:
+    return end_flush(std::move(event));
+  case GST_EVENT_EOS:
+    return end_stream(std::move(event));
   case GST_EVENT_CAPS: {
     GstCaps *caps = nullptr;
     gst_event_parse_caps(event.get(), &caps);
     return handle_caps(caps);
   }
-  default: break;
+  default:
+    break;
   }
   if ((gst_event_type_get_flags(GST_EVENT_TYPE(event.get())) & GST_EVENT_TYPE_SERIALIZED) == 0)
     return output_.push_now(std::move(event));
@@ -72,7 +80,8 @@ bool Stream::handle_event(EventPtr event) {
 bool Stream::handle_caps(GstCaps *caps) {
   if (run_ != nullptr && input_caps_ != nullptr && gst_caps_is_equal(input_caps_.get(), caps))
     return true;
-  if (!judge_caps(caps)) return false;
+  if (!judge_caps(caps))
+    return false;
   std::string as;
   {
     std::lock_guard lock(state_mutex_);
@@ -80,8 +89,7 @@ bool Stream::handle_caps(GstCaps *caps) {
   }
   const auto stream = parse_input_caps(caps, as);
   const bool same_frames = run_ != nullptr && stream.row == run_->stream.row &&
-                           stream.frame == run_->stream.frame &&
-                           stream.frames == run_->stream.frames;
+      stream.frame == run_->stream.frame && stream.frames == run_->stream.frames;
   if (same_frames) {
     // Another rate, aspect or colour: the graph stands, only what is said of its frames changes.
     announce(*run_, stream, frames_entered());
@@ -94,8 +102,8 @@ bool Stream::handle_caps(GstCaps *caps) {
   return true;
 }
 
-std::unique_ptr<Stream::Run> Stream::build(const InputStream &stream,
-                                           std::shared_ptr<const GraphModel> model) {
+std::unique_ptr<Stream::Run> Stream::build(
+    const InputStream &stream, std::shared_ptr<const GraphModel> model) {
   auto run = std::make_unique<Run>();
   run->stream = stream;
   run->model = std::move(model);
@@ -121,7 +129,8 @@ bool Stream::compile(const InputStream &stream, const std::string &caps) {
   std::shared_ptr<const GraphModel> model;
   {
     std::lock_guard lock(state_mutex_);
-    if (!started_ || flushing_) return false;
+    if (!started_ || flushing_)
+      return false;
     model = model_;
     model_changed_ = false;
   }
@@ -143,7 +152,8 @@ void Stream::update_graph() {
   std::shared_ptr<const GraphModel> model;
   {
     std::lock_guard lock(state_mutex_);
-    if (!model_changed_) return;
+    if (!model_changed_)
+      return;
     model_changed_ = false;
     model = model_;
   }
@@ -156,14 +166,16 @@ void Stream::update_graph() {
     std::lock_guard lock(run_mutex_);
     run_ = std::move(run);
   } catch (const std::exception &error) {
-    post_warning(element_, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS, error.what(),
-                 "the graph keeps its former settings");
+    post_warning(
+        element_, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS, error.what(),
+        "the graph keeps its former settings");
   }
 }
 
 void Stream::announce(const Run &run, const InputStream &stream, uint64_t after_frames) {
   const auto inference = run.model->infer(stream.frame);
-  if (!inference->ok()) throw core::CompileError(inference->faults);
+  if (!inference->ok())
+    throw core::CompileError(inference->faults);
   const auto &layout = inference->layout;
   output_.queue_caps(
       output_caps(layout, &stream, scaled(stream.rate, inference->buffers_per_frame)), layout,
@@ -171,8 +183,9 @@ void Stream::announce(const Run &run, const InputStream &stream, uint64_t after_
   std::optional<Delay> delay;
   if (stream.rate.known()) {
     const auto time = [&](size_t frames) {
-      return gst_util_uint64_scale(frames, GST_SECOND * static_cast<guint64>(stream.rate.denominator),
-                                   static_cast<guint64>(stream.rate.numerator));
+      return gst_util_uint64_scale(
+          frames, GST_SECOND * static_cast<guint64>(stream.rate.denominator),
+          static_cast<guint64>(stream.rate.numerator));
     };
     delay = {time(inference->delay_frames), time(inference->held_frames)};
   }
@@ -185,7 +198,8 @@ void Stream::announce(const Run &run, const InputStream &stream, uint64_t after_
 
 void Stream::announce_latency() {
   const auto now = delay();
-  if (now == announced_delay_) return;
+  if (now == announced_delay_)
+    return;
   announced_delay_ = now;
   gst_element_post_message(element_, gst_message_new_latency(GST_OBJECT(element_)));
 }
@@ -199,27 +213,31 @@ void Stream::say_device(const runtime::CompileReport &report) {
   }
   {
     std::lock_guard lock(state_mutex_);
-    if (device_ == report.device) return;
+    if (device_ == report.device)
+      return;
     device_ = report.device;
   }
   gst_element_post_message(
-      element_, gst_message_new_element(
-                    GST_OBJECT(element_),
-                    gst_structure_new("holoflow-device", "device", G_TYPE_STRING,
-                                      report.device.c_str(), "device-index", G_TYPE_INT,
-                                      report.device_index, "notes", G_TYPE_STRING, notes.c_str(),
-                                      nullptr)));
+      element_,
+      gst_message_new_element(
+          GST_OBJECT(element_),
+          gst_structure_new(
+              "holoflow-device", "device", G_TYPE_STRING, report.device.c_str(), "device-index",
+              G_TYPE_INT, report.device_index, "notes", G_TYPE_STRING, notes.c_str(), nullptr)));
 }
 
 GstFlowReturn Stream::handle_buffer(BufferPtr buffer) {
-  if (const auto flow = state_flow(); flow != GST_FLOW_OK) return flow;
-  if (const auto flow = output_.flow(); flow != GST_FLOW_OK) return flow;
+  if (const auto flow = state_flow(); flow != GST_FLOW_OK)
+    return flow;
+  if (const auto flow = output_.flow(); flow != GST_FLOW_OK)
+    return flow;
   if (run_ == nullptr) {
     GST_ERROR_OBJECT(sink_, "a buffer came before caps that the graph takes");
     return GST_FLOW_NOT_NEGOTIATED;
   }
   if (gst_buffer_get_size(buffer.get()) == 0) {
-    if (auto gap = gap_of(buffer.get())) output_.queue_event(std::move(gap), frames_entered());
+    if (auto gap = gap_of(buffer.get()))
+      output_.queue_event(std::move(gap), frames_entered());
     return GST_FLOW_OK;
   }
   update_graph();
@@ -253,7 +271,8 @@ bool Stream::end_stream(EventPtr event) {
     active = run_active_;
   }
   // The Output says when everything has come out; on_finished covers a run that ended meanwhile.
-  if (active) run_->input->end();
+  if (active)
+    run_->input->end();
   return true;
 }
 

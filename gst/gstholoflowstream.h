@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The running graph behind one sink pad and one source pad.
 //
-//   stopped ── start() ──► idle ── CAPS ──► compiled ── buffer ──► running ── EOS, flush, failure ──► compiled
-//      ▲                                                                                                │
-//      └───────────────────────────── halt(), then stop() ◄────────────────────────────────────────────┘
+//   stopped ── start() ──► idle ── CAPS ──► compiled ── buffer ──► running
+//      ▲                                       ▲                      │
+//      │                                       └─ EOS, flush, failure ┘
+//      └─ halt(), then stop(), from anywhere
 //
 // A run is one life of the scheduler's threads: it begins with the first buffer, drains at EOS and
 // where the graph is compiled anew, and is thrown away by a flush or a stop.
@@ -22,10 +23,10 @@
 
 namespace holoflow::gst {
 
-/// Threads: the events and buffers of one pad come one at a time, with its stream lock; flush_start,
-/// halt and the questions may come on any thread. start and stop belong to state changes, stop after
-/// the pads were deactivated.
-/// Errors: each failure posts one message on the bus; nothing throws.
+/// Threads: the events and buffers of one pad come one at a time, with its stream lock;
+/// flush_start, halt and the questions may come on any thread. start and stop belong to state
+/// changes, stop after the pads were deactivated. Errors: each failure posts one message on the
+/// bus; nothing throws.
 class Stream {
 public:
   explicit Stream(GstElement *element);
@@ -67,8 +68,8 @@ private:
   struct Run {
     std::unique_ptr<runtime::CompilerOutput> compiled;
     std::unique_ptr<runtime::Scheduler> scheduler;  // refers to compiled
-    runtime::IFrameInput *input = nullptr;          // a task in compiled
-    InputStream stream;                             // what was compiled for
+    runtime::IFrameInput *input = nullptr;  // a task in compiled
+    InputStream stream;  // what was compiled for
     std::shared_ptr<const GraphModel> model;
   };
   // Frames; of runs that are over, but for `held`.

@@ -5,13 +5,13 @@
 
 #include "gstholoflowlog.h"
 #include "gstholoflowstream.h"
-#include "holoflow/builtin_tasks.hh"
+#include "gstholoflowtasks.h"
 
 namespace holoflow::gst {
 
 Stream::Stream(GstElement *element)
     : element_(element), output_(element, [this](GstFlowReturn) { request_stop(); }) {
-  register_builtin_tasks(registry_);
+  register_tasks(registry_);
 }
 
 Stream::~Stream() = default;
@@ -64,12 +64,14 @@ void Stream::stop() {
 
 void Stream::request_stop() {
   std::lock_guard lock(run_mutex_);
-  if (run_ != nullptr) run_->scheduler->request_stop();
+  if (run_ != nullptr)
+    run_->scheduler->request_stop();
 }
 
 GstFlowReturn Stream::state_flow() const {
   std::lock_guard lock(state_mutex_);
-  if (!started_ || flushing_) return GST_FLOW_FLUSHING;
+  if (!started_ || flushing_)
+    return GST_FLOW_FLUSHING;
   return failed_ ? GST_FLOW_ERROR : GST_FLOW_OK;
 }
 
@@ -79,7 +81,8 @@ GstFlowReturn Stream::why_closed() {
     std::unique_lock lock(state_mutex_);
     run_over_.wait(lock, [this] { return !run_active_; });
   }
-  if (const auto flow = state_flow(); flow != GST_FLOW_OK) return flow;
+  if (const auto flow = state_flow(); flow != GST_FLOW_OK)
+    return flow;
   const auto flow = output_.flow();
   return flow != GST_FLOW_OK ? flow : GST_FLOW_EOS;
 }
@@ -87,8 +90,10 @@ GstFlowReturn Stream::why_closed() {
 bool Stream::ensure_running() {
   {
     std::lock_guard lock(state_mutex_);
-    if (!started_ || flushing_) return false;
-    if (run_active_) return true;
+    if (!started_ || flushing_)
+      return false;
+    if (run_active_)
+      return true;
     run_active_ = true;
   }
   output_.begin_run();
@@ -106,7 +111,8 @@ bool Stream::ensure_running() {
     stopped = !started_ || flushing_;
   }
   // halt or a flush that came before the start found nothing to stop.
-  if (stopped) request_stop();
+  if (stopped)
+    request_stop();
   return true;
 }
 
@@ -119,8 +125,9 @@ void Stream::on_finished(std::exception_ptr error) {
       text = failure.what();
     } catch (...) {
     }
-    post_error(element_, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, text,
-               "a task of the graph ended the run");
+    post_error(
+        element_, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, text,
+        "a task of the graph ended the run");
   }
   output_.end_run(error != nullptr);
   // Notified with the lock: the stream may be gone as soon as it is free.
@@ -135,7 +142,8 @@ void Stream::end_run() {
     std::unique_lock lock(state_mutex_);
     run_over_.wait(lock, [this] { return !run_active_; });
   }
-  if (run_ == nullptr) return;
+  if (run_ == nullptr)
+    return;
   try {
     run_->scheduler->wait();
   } catch (const std::exception &error) {
@@ -144,20 +152,23 @@ void Stream::end_run() {
 }
 
 void Stream::drain() {
-  if (run_ == nullptr) return;
+  if (run_ == nullptr)
+    return;
   bool active = false;
   {
     std::lock_guard lock(state_mutex_);
     active = run_active_;
   }
-  if (active) run_->input->end();
+  if (active)
+    run_->input->end();
   end_run();
 }
 
 void Stream::discard_run() {
   std::unique_ptr<Run> old;
   std::lock_guard lock(run_mutex_);
-  if (run_ == nullptr) return;
+  if (run_ == nullptr)
+    return;
   count_run();
   old = std::move(run_);
   // With the lock: whoever asked for stats has left. The threads are joined already.
@@ -173,12 +184,14 @@ void Stream::count_run() {
   totals_.failed += counts.failed;
 }
 
-Stream::Totals Stream::count(const std::map<std::string, runtime::NodeLedger> &ledger,
-                             const Run &run) {
+Stream::Totals Stream::count(
+    const std::map<std::string, runtime::NodeLedger> &ledger, const Run &run) {
   Totals totals;
   for (const auto &[name, node] : ledger) {
-    if (name == run.model->inputs().front().name) totals.entered += node.entered;
-    for (const auto &[reason, frames] : node.dropped) totals.dropped += frames;
+    if (name == run.model->inputs().front().name)
+      totals.entered += node.entered;
+    for (const auto &[reason, frames] : node.dropped)
+      totals.dropped += frames;
     totals.dropped += node.skipped;
     totals.failed += node.failed;
     totals.held += node.held;
@@ -214,10 +227,12 @@ void Stream::drop(const std::string &why) {
     ++dropped_;
   }
   GST_WARNING_OBJECT(sink_, "a buffer is dropped: %s", why.c_str());
-  if (warned_of_drop_) return;
+  if (warned_of_drop_)
+    return;
   warned_of_drop_ = true;
-  post_warning(element_, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "a buffer is dropped: " + why,
-               "further ones are counted in \"stats\" without a message");
+  post_warning(
+      element_, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "a buffer is dropped: " + why,
+      "further ones are counted in \"stats\" without a message");
 }
 
 bool Stream::first_explanation() {
@@ -234,14 +249,15 @@ namespace {
 
 // Names of nodes may hold what a field of a GstStructure may not.
 std::string field_name(std::string name) {
-  std::replace_if(name.begin(), name.end(), [](char c) { return !g_ascii_isalnum(c) && c != '-'; },
-                  '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !g_ascii_isalnum(c) && c != '-'; }, '_');
   return name;
 }
 
 StructurePtr to_structure(const runtime::NodeLedger &node) {
   guint64 dropped = 0;
-  for (const auto &[reason, frames] : node.dropped) dropped += frames;
+  for (const auto &[reason, frames] : node.dropped)
+    dropped += frames;
   return StructurePtr(gst_structure_new(
       "node", "entered", G_TYPE_UINT64, node.entered, "left", G_TYPE_UINT64, node.left, "dropped",
       G_TYPE_UINT64, dropped, "skipped", G_TYPE_UINT64, node.skipped, "failed", G_TYPE_UINT64,
@@ -259,8 +275,9 @@ StructurePtr Stream::stats() const {
       const auto ledger = run_->scheduler->ledger();
       now = count(ledger, *run_);
       for (const auto &[name, node] : ledger)
-        gst_structure_set(nodes.get(), field_name(name).c_str(), GST_TYPE_STRUCTURE,
-                          to_structure(node).get(), nullptr);
+        gst_structure_set(
+            nodes.get(), field_name(name).c_str(), GST_TYPE_STRUCTURE, to_structure(node).get(),
+            nullptr);
     }
     std::lock_guard state_lock(state_mutex_);
     now.entered += totals_.entered;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tensor caps: NNStreamer's other/tensors and our own application/x-holoflow-tensor. Pure functions.
+// Tensor caps: NNStreamer's other/tensors and our own application/x-holoflow-tensor. Pure
+// functions.
 #pragma once
 
 #include <gst/gst.h>

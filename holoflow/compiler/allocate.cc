@@ -13,7 +13,8 @@ namespace {
 class BlockPool {
 public:
   explicit BlockPool(const Plan &plan) {
-    if (plan.previous == nullptr) return;
+    if (plan.previous == nullptr)
+      return;
     for (const auto &[sid, block] : plan.previous->resources.memory_blocks)
       if (block.device() == plan.device)
         free_.emplace(std::pair(block.mem_loc(), block.bytes()), sid);
@@ -22,7 +23,8 @@ public:
   /// A previous storage id, or -1.
   int take(core::MemLoc loc, size_t bytes) {
     const auto found = free_.find({loc, bytes});
-    if (found == free_.end()) return -1;
+    if (found == free_.end())
+      return -1;
     const auto sid = found->second;
     free_.erase(found);
     return sid;
@@ -36,7 +38,8 @@ void describe_storages(Plan &plan) {
   for (size_t tid = 0; tid < plan.tensor_descs.size(); ++tid) {
     const auto &desc = plan.tensor_descs[tid];
     auto &storage = plan.storages[plan.tid_to_sid[tid]];
-    if (storage == nullptr) storage = std::make_unique<core::Storage>();
+    if (storage == nullptr)
+      storage = std::make_unique<core::Storage>();
     storage->mem_loc = desc.mem_loc;
     storage->bytes = std::max(storage->bytes, desc.offset + desc.num_bytes());
   }
@@ -48,7 +51,8 @@ void bill_tasks(Plan &plan) {
       (need.mem_loc == core::MemLoc::Host ? plan.bill.task_host_bytes
                                           : plan.bill.task_device_bytes) += need.bytes;
   for (const auto &alias : plan.aliases) {
-    if (alias.broken) continue;
+    if (alias.broken)
+      continue;
     const auto tid = plan.graph.nodes[alias.node].out_tids[static_cast<size_t>(alias.out_idx)];
     plan.bill.saved_bytes += plan.tensor_descs[static_cast<size_t>(tid)].num_bytes();
   }
@@ -60,7 +64,8 @@ void allocate(Plan &plan) {
   describe_storages(plan);
   BlockPool previous(plan);
   for (auto &[sid, storage] : plan.storages) {
-    if (plan.storage_owner[static_cast<size_t>(sid)] >= 0) continue;
+    if (plan.storage_owner[static_cast<size_t>(sid)] >= 0)
+      continue;
     const bool host = storage->mem_loc == core::MemLoc::Host;
     (host ? plan.bill.host_bytes : plan.bill.device_bytes) += storage->bytes;
     if (const auto old = previous.take(storage->mem_loc, storage->bytes); old >= 0) {

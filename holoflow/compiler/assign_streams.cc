@@ -8,10 +8,8 @@ namespace holoflow::compiler {
 
 void assign_streams(Plan &plan) {
   const bool on_gpu = plan.device->is_gpu() &&
-                      std::any_of(plan.tensor_descs.begin(), plan.tensor_descs.end(),
-                                  [](const core::TDesc &desc) {
-                                    return desc.mem_loc == core::MemLoc::Device;
-                                  });
+      std::any_of(plan.tensor_descs.begin(), plan.tensor_descs.end(),
+                  [](const core::TDesc &desc) { return desc.mem_loc == core::MemLoc::Device; });
   for (auto &section : plan.sections) {
     section.device = on_gpu ? plan.device->index() : -1;
     if (!on_gpu) {
@@ -20,8 +18,8 @@ void assign_streams(Plan &plan) {
     }
     const auto *previous = plan.previous == nullptr ? nullptr : &plan.previous->resources.streams;
     const bool reusable = previous != nullptr && previous->contains(section.id) &&
-                          previous->at(section.id).get() != nullptr &&
-                          previous->at(section.id).device() == plan.device;
+        previous->at(section.id).get() != nullptr &&
+        previous->at(section.id).device() == plan.device;
     if (reusable) {
       section.stream = previous->at(section.id).get();
       plan.reuse.streams.push_back(section.id);

@@ -8,20 +8,24 @@ namespace {
 
 /// Records that a descriptor asks for by itself: shape[0] of rank 3 and more, else one.
 size_t records_of(const core::TDesc &desc) {
-  if (desc.media && desc.media->records) return *desc.media->records;
+  if (desc.media && desc.media->records)
+    return *desc.media->records;
   return desc.rank() >= 3 ? desc.shape[0] : 1;
 }
 
 bool same_frame_axis(const core::TDesc &a, const core::TDesc &b) {
-  if (a.rank() < 3 || b.rank() < 3) return a.rank() < 3 && b.rank() < 3;
+  if (a.rank() < 3 || b.rank() < 3)
+    return a.rank() < 3 && b.rank() < 3;
   return a.shape[0] == b.shape[0];
 }
 
 runtime::RecordPlan plan_synchronous(const Plan &plan, const runtime::NodePlan &node, size_t out) {
   using Source = runtime::RecordPlan::Source;
   const auto &desc = node.infer.output_descs[out];
-  if (node.infer.writes_records[out]) return {Source::Task, records_of(desc)};
-  if (node.in_tids.empty()) return {Source::None, records_of(desc)};
+  if (node.infer.writes_records[out])
+    return {Source::Task, records_of(desc)};
+  if (node.in_tids.empty())
+    return {Source::None, records_of(desc)};
   const auto first = static_cast<size_t>(node.in_tids[0]);
   const auto count = plan.record_count[first];
   const bool says_one = desc.media && desc.media->records == 1;
@@ -38,16 +42,20 @@ runtime::RecordPlan plan_asynchronous(const runtime::NodePlan &node, size_t out)
 
 /// Frames by which the newest record of the output advances from one to the next.
 size_t stride_of(const Plan &plan, const runtime::NodePlan &node, size_t out) {
-  if (node.infer.window) return node.infer.window->stride;
-  if (node.in_tids.empty()) return records_of(node.infer.output_descs[out]);
+  if (node.infer.window)
+    return node.infer.window->stride;
+  if (node.in_tids.empty())
+    return records_of(node.infer.output_descs[out]);
   return plan.frame_stride[static_cast<size_t>(node.in_tids[0])];
 }
 
 /// A tensor with fewer records than frames says so to the tasks behind it.
 void announce(core::TDesc &desc, size_t records) {
   const size_t natural = desc.rank() >= 3 ? desc.shape[0] : 1;
-  if (records == natural) return;
-  if (!desc.media) desc.media.emplace();
+  if (records == natural)
+    return;
+  if (!desc.media)
+    desc.media.emplace();
   desc.media->records = records;
 }
 
@@ -89,7 +97,8 @@ void assign_tensors(Plan &plan) {
     plan.graph.nodes[edge.to].in_tids[static_cast<size_t>(edge.spec.in_idx)] = edge.tid;
     ++plan.tensor_readers[static_cast<size_t>(edge.tid)];
   }
-  for (const auto node : plan.topo_order) assign_outputs(plan, node);
+  for (const auto node : plan.topo_order)
+    assign_outputs(plan, node);
 }
 
 }  // namespace holoflow::compiler

@@ -8,11 +8,12 @@ namespace holoflow::runtime {
 
 namespace {
 
-core::Storage &owned_storage(const std::vector<core::Storage *> &storages,
-                             const std::vector<bool> &owned, size_t index, const char *side) {
+core::Storage &owned_storage(
+    const std::vector<core::Storage *> &storages, const std::vector<bool> &owned, size_t index,
+    const char *side) {
   if (index >= storages.size() || !owned[index])
-    throw std::out_of_range(std::string("this task owns no ") + side + " slot " +
-                            std::to_string(index));
+    throw std::out_of_range(
+        std::string("this task owns no ") + side + " slot " + std::to_string(index));
   return *storages[index];
 }
 

@@ -7,12 +7,14 @@ namespace holoflow::compiler {
 void build_plan(Plan &plan) {
   const auto &spec = *plan.spec;
   plan.graph.nodes.resize(spec.nodes.size());
-  for (size_t i = 0; i < spec.nodes.size(); ++i) plan.graph.nodes[i].spec = spec.nodes[i];
+  for (size_t i = 0; i < spec.nodes.size(); ++i)
+    plan.graph.nodes[i].spec = spec.nodes[i];
 
   plan.in_edges.assign(spec.nodes.size(), {});
   plan.out_edges.assign(spec.nodes.size(), {});
   for (size_t i = 0; i < spec.edges.size(); ++i) {
-    if (plan.edge_faulty[i]) continue;
+    if (plan.edge_faulty[i])
+      continue;
     runtime::EdgePlan edge;
     edge.spec = spec.edges[i];
     edge.from = plan.node_index.at(edge.spec.from);

@@ -45,7 +45,8 @@ constexpr size_t inferring_passes = 4;
 /// Whether a node of the graph insists on a real device.
 bool needs_gpu(const core::GraphSpec &spec) {
   return std::any_of(spec.nodes.begin(), spec.nodes.end(), [](const core::NodeSpec &node) {
-    if (node.kind != "Memcpy" || !node.settings.is_object()) return false;
+    if (node.kind != "Memcpy" || !node.settings.is_object())
+      return false;
     const auto target = node.settings.find("target");
     return target != node.settings.end() && *target == "Device";
   });
@@ -53,8 +54,9 @@ bool needs_gpu(const core::GraphSpec &spec) {
 
 /// Whether a GPU would be of use.
 bool wants_gpu(const core::GraphSpec &spec) {
-  return needs_gpu(spec) || std::any_of(spec.nodes.begin(), spec.nodes.end(),
-                                        [](const auto &node) { return node.kind == "Upload"; });
+  return needs_gpu(spec) || std::any_of(spec.nodes.begin(), spec.nodes.end(), [](const auto &node) {
+           return node.kind == "Upload";
+         });
 }
 
 }  // namespace
@@ -68,9 +70,11 @@ public:
 
   ~Prepared() {
     // Work that a failed compile left on its own streams must not outlive their memory.
-    if (plan.device == nullptr) return;
+    if (plan.device == nullptr)
+      return;
     for (const auto &[id, stream] : plan.streams) {
-      if (stream.get() == nullptr) continue;
+      if (stream.get() == nullptr)
+        continue;
       try {
         plan.device->synchronize(stream.get());
       } catch (const std::exception &) {
@@ -88,7 +92,8 @@ public:
   void run_all(std::span<const Pass> passes) {
     for (const auto &pass : passes) {
       run(pass);
-      if (pass.stop_on_fault && !plan.faults.empty()) throw core::CompileError(plan.faults);
+      if (pass.stop_on_fault && !plan.faults.empty())
+        throw core::CompileError(plan.faults);
     }
   }
 };
@@ -120,15 +125,16 @@ public:
     return prepared;
   }
 
-  std::unique_ptr<CompilerOutput> commit(std::unique_ptr<Prepared> prepared,
-                                         std::unique_ptr<CompilerOutput> &&previous) {
+  std::unique_ptr<CompilerOutput> commit(
+      std::unique_ptr<Prepared> prepared, std::unique_ptr<CompilerOutput> &&previous) {
     auto &plan = prepared->plan;
     if (previous.get() != plan.previous)
       throw std::invalid_argument("commit needs the very output that prepare was shown");
     try {
       const DeviceScope scope(*plan.device);
       take_over(plan, std::move(previous));
-      if (!plan.faults.empty()) throw core::CompileError(plan.faults);
+      if (!plan.faults.empty())
+        throw core::CompileError(plan.faults);
       prepared->run({"bind tasks", compiler::bind_tasks, true});
     } catch (const std::exception &error) {
       report_failure(*prepared, error);
@@ -145,11 +151,12 @@ public:
     plan.registry = &registry_;
     plan.config = &config_;
     const bool on_device = config_.device == Config::Device::Cuda ||
-                           (config_.device == Config::Device::Auto && needs_gpu(spec));
+        (config_.device == Config::Device::Auto && needs_gpu(spec));
     plan.compute_location = on_device ? core::MemLoc::Device : core::MemLoc::Host;
     for (size_t i = 0; i < inferring_passes; ++i) {
       judging_passes[i].run(plan);
-      if (judging_passes[i].stop_on_fault && !plan.faults.empty()) break;
+      if (judging_passes[i].stop_on_fault && !plan.faults.empty())
+        break;
     }
     return {std::move(plan.graph), std::move(plan.faults)};
   }
@@ -164,13 +171,15 @@ private:
     }
     plan.report.device = choice.device->name();
     plan.report.device_index = choice.device->index();
-    if (!choice.note.empty()) plan.notes.push_back(choice.note);
+    if (!choice.note.empty())
+      plan.notes.push_back(choice.note);
   }
 
   /// Moves what is reused out of the previous output, destroys the rest of it.
   static void take_over(Plan &plan, std::unique_ptr<CompilerOutput> &&previous) {
     const auto owned = std::move(previous);
-    if (owned == nullptr) return;
+    if (owned == nullptr)
+      return;
     auto &old = owned->resources;
     for (const auto &[sid, old_sid] : plan.reuse.blocks)
       plan.blocks.emplace(sid, std::move(old.memory_blocks.at(old_sid)));
@@ -196,10 +205,11 @@ private:
     output->bill = plan.bill;
     output->report = std::move(plan.report);
     output->report.notes = std::move(plan.notes);
-    for (const auto &note : output->report.notes) logger_->info("{}", note);
+    for (const auto &note : output->report.notes)
+      logger_->info("{}", note);
     if (!config_.log_dir.empty()) {
-      compiler::write_diagnostic(config_.log_dir, "compilation_success.dot",
-                                 to_dot(*output, registry_));
+      compiler::write_diagnostic(
+          config_.log_dir, "compilation_success.dot", to_dot(*output, registry_));
       write_trace(prepared);
     }
     return output;
@@ -207,18 +217,21 @@ private:
 
   void report_failure(const Prepared &prepared, const std::exception &error) const {
     logger_->debug("{}", error.what());
-    if (prepared.plan.device != nullptr) prepared.plan.device->clear_last_error();
-    if (config_.log_dir.empty()) return;
+    if (prepared.plan.device != nullptr)
+      prepared.plan.device->clear_last_error();
+    if (config_.log_dir.empty())
+      return;
     if (config_.dump_dot_on_failure)
-      compiler::write_diagnostic(config_.log_dir, "compilation_failure.dot",
-                                 prepared.spec.to_dot());
+      compiler::write_diagnostic(
+          config_.log_dir, "compilation_failure.dot", prepared.spec.to_dot());
     write_trace(prepared);
   }
 
   void write_trace(const Prepared &prepared) const {
-    if (!config_.enable_profiling || prepared.timings.empty()) return;
-    compiler::write_diagnostic(config_.log_dir, config_.trace_filename,
-                               compiler::trace_of(prepared.timings));
+    if (!config_.enable_profiling || prepared.timings.empty())
+      return;
+    compiler::write_diagnostic(
+        config_.log_dir, config_.trace_filename, compiler::trace_of(prepared.timings));
   }
 
   core::Registry &registry_;
@@ -232,24 +245,28 @@ Compiler::~Compiler() = default;
 Compiler::Compiler(Compiler &&) noexcept = default;
 Compiler &Compiler::operator=(Compiler &&) noexcept = default;
 
-std::unique_ptr<Compiler::Prepared> Compiler::prepare(const core::GraphSpec &spec,
-                                                      const CompilerOutput *previous) {
+std::unique_ptr<Compiler::Prepared> Compiler::prepare(
+    const core::GraphSpec &spec, const CompilerOutput *previous) {
   return impl_->prepare(spec, previous);
 }
 
-std::unique_ptr<CompilerOutput> Compiler::commit(std::unique_ptr<Prepared> prepared,
-                                                 std::unique_ptr<CompilerOutput> &&previous) {
+std::unique_ptr<CompilerOutput> Compiler::commit(
+    std::unique_ptr<Prepared> prepared, std::unique_ptr<CompilerOutput> &&previous) {
   return impl_->commit(std::move(prepared), std::move(previous));
 }
 
-std::unique_ptr<CompilerOutput> Compiler::compile(const core::GraphSpec &spec,
-                                                  std::unique_ptr<CompilerOutput> &&previous) {
+std::unique_ptr<CompilerOutput> Compiler::compile(
+    const core::GraphSpec &spec, std::unique_ptr<CompilerOutput> &&previous) {
   auto prepared = impl_->prepare(spec, previous.get());
   return impl_->commit(std::move(prepared), std::move(previous));
 }
 
-InferredGraph Compiler::infer(const core::GraphSpec &spec) const { return impl_->infer(spec); }
+InferredGraph Compiler::infer(const core::GraphSpec &spec) const {
+  return impl_->infer(spec);
+}
 
-const Compiler::Config &Compiler::config() const noexcept { return impl_->config(); }
+const Compiler::Config &Compiler::config() const noexcept {
+  return impl_->config();
+}
 
 }  // namespace holoflow::runtime

@@ -8,7 +8,9 @@ namespace holoflow::compiler {
 
 namespace {
 
-bool is_async(const runtime::NodePlan &node) { return node.infer.kind == core::TaskKind::Async; }
+bool is_async(const runtime::NodePlan &node) {
+  return node.infer.kind == core::TaskKind::Async;
+}
 
 cudaStream_t stream_of(const Plan &plan, int section) {
   return section < 0 ? nullptr : plan.sections[static_cast<size_t>(section)].stream;
@@ -16,15 +18,17 @@ cudaStream_t stream_of(const Plan &plan, int section) {
 
 std::vector<size_t> owned_input_bytes(const Plan &plan, const runtime::NodePlan &node) {
   std::vector<size_t> bytes;
-  for (const auto tid : node.in_tids) bytes.push_back(plan.storages.at(plan.sid_of(tid))->bytes);
+  for (const auto tid : node.in_tids)
+    bytes.push_back(plan.storages.at(plan.sid_of(tid))->bytes);
   return bytes;
 }
 
 core::SyncCreateCtx sync_context(const Plan &plan, size_t index) {
   const auto &node = plan.graph.nodes[index];
   const auto &section = plan.sections[static_cast<size_t>(plan.section_of[index])];
-  return {section.stream, section.device, node.infer.owned_inputs, node.infer.owned_outputs,
-          owned_input_bytes(plan, node)};
+  return {
+      section.stream, section.device, node.infer.owned_inputs, node.infer.owned_outputs,
+      owned_input_bytes(plan, node)};
 }
 
 core::AsyncCreateCtx async_context(const Plan &plan, size_t index) {
@@ -32,26 +36,26 @@ core::AsyncCreateCtx async_context(const Plan &plan, size_t index) {
   const auto from = plan.producer_section[index], to = plan.consumer_section[index];
   const auto side = from >= 0 ? from : to;
   const int device = side < 0 ? -1 : plan.sections[static_cast<size_t>(side)].device;
-  return {stream_of(plan, from),        stream_of(plan, to),
-          device,                       node.infer.owned_inputs,
-          node.infer.owned_outputs,     owned_input_bytes(plan, node)};
+  return {stream_of(plan, from),   stream_of(plan, to),      device,
+          node.infer.owned_inputs, node.infer.owned_outputs, owned_input_bytes(plan, node)};
 }
 
 /// Work that a task enqueued while it was made has finished before the compile returns.
 void settle(const Plan &plan, cudaStream_t stream) {
-  if (stream != nullptr) plan.device->synchronize(stream);
+  if (stream != nullptr)
+    plan.device->synchronize(stream);
 }
 
-std::unique_ptr<core::ITask> make_sync(const Plan &plan, size_t index,
-                                       std::unique_ptr<core::ISyncTask> old) {
+std::unique_ptr<core::ITask> make_sync(
+    const Plan &plan, size_t index, std::unique_ptr<core::ISyncTask> old) {
   const auto &node = plan.graph.nodes[index];
   const auto &factory = plan.registry->get_sync(node.spec.kind);
   const auto context = sync_context(plan, index);
   std::unique_ptr<core::ISyncTask> task;
   if (const auto *contextual = dynamic_cast<const tasks::IContextualSyncFactory *>(&factory)) {
     old.reset();
-    task = contextual->create_in(plan.context(index), node.infer.input_descs, node.spec.settings,
-                                 context);
+    task = contextual->create_in(
+        plan.context(index), node.infer.input_descs, node.spec.settings, context);
   } else if (old != nullptr) {
     task = factory.update(std::move(old), node.infer.input_descs, node.spec.settings, context);
   } else {
@@ -61,16 +65,16 @@ std::unique_ptr<core::ITask> make_sync(const Plan &plan, size_t index,
   return task;
 }
 
-std::unique_ptr<core::ITask> make_async(const Plan &plan, size_t index,
-                                        std::unique_ptr<core::IAsyncTask> old) {
+std::unique_ptr<core::ITask> make_async(
+    const Plan &plan, size_t index, std::unique_ptr<core::IAsyncTask> old) {
   const auto &node = plan.graph.nodes[index];
   const auto &factory = plan.registry->get_async(node.spec.kind);
   const auto context = async_context(plan, index);
   std::unique_ptr<core::IAsyncTask> task;
   if (const auto *contextual = dynamic_cast<const tasks::IContextualAsyncFactory *>(&factory)) {
     old.reset();
-    task = contextual->create_in(plan.context(index), node.infer.input_descs, node.spec.settings,
-                                 context);
+    task = contextual->create_in(
+        plan.context(index), node.infer.input_descs, node.spec.settings, context);
   } else if (old != nullptr) {
     task = factory.update(std::move(old), node.infer.input_descs, node.spec.settings, context);
   } else {
@@ -84,7 +88,8 @@ std::unique_ptr<core::ITask> make_async(const Plan &plan, size_t index,
 /// `Task` out of `base` if it is one; otherwise base is destroyed.
 template <typename Task> std::unique_ptr<Task> take_as(std::unique_ptr<core::ITask> base) {
   auto *task = dynamic_cast<Task *>(base.get());
-  if (task != nullptr) (void)base.release();
+  if (task != nullptr)
+    (void)base.release();
   return std::unique_ptr<Task>(task);
 }
 
@@ -98,26 +103,30 @@ void make_task(Plan &plan, size_t index, std::unique_ptr<core::ITask> old) {
   } catch (const core::DeviceError &) {
     throw;
   } catch (const std::exception &error) {
-    add_fault(plan, {.pass = "task instantiation", .node = static_cast<int>(index)},
-              std::string(phase) + " failed: " + error.what());
+    add_fault(
+        plan, {.pass = "task instantiation", .node = static_cast<int>(index)},
+        std::string(phase) + " failed: " + error.what());
     return;
   }
   if (task == nullptr) {
-    add_fault(plan, {.pass = "task instantiation", .node = static_cast<int>(index)},
-              std::string("the factory of this type broke its contract: ") + phase +
-                  " returned null");
+    add_fault(
+        plan, {.pass = "task instantiation", .node = static_cast<int>(index)},
+        std::string("the factory of this type broke its contract: ") + phase + " returned null");
     return;
   }
   plan.tasks.emplace(node.spec.name, std::move(task));
 }
 
 /// Same name, same type, same interface.
-bool has_previous(const Plan &plan, const std::map<std::string, std::string> &previous_kinds,
-                  const runtime::NodePlan &node) {
+bool has_previous(
+    const Plan &plan, const std::map<std::string, std::string> &previous_kinds,
+    const runtime::NodePlan &node) {
   const auto kind = previous_kinds.find(node.spec.name);
-  if (kind == previous_kinds.end() || kind->second != node.spec.kind) return false;
+  if (kind == previous_kinds.end() || kind->second != node.spec.kind)
+    return false;
   const auto task = plan.previous->resources.tasks.find(node.spec.name);
-  if (task == plan.previous->resources.tasks.end()) return false;
+  if (task == plan.previous->resources.tasks.end())
+    return false;
   const bool was_async = dynamic_cast<core::IAsyncTask *>(task->second.get()) != nullptr;
   return was_async == is_async(node);
 }

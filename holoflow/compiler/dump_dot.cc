@@ -11,14 +11,16 @@
 
 namespace holoflow::compiler {
 
-void write_diagnostic(const std::filesystem::path &folder, const std::string &name,
-                      const std::string &text) noexcept {
+void write_diagnostic(
+    const std::filesystem::path &folder, const std::string &name,
+    const std::string &text) noexcept {
   try {
     std::filesystem::create_directories(folder);
     std::ofstream file(folder / name);
     file << text;
     file.flush();
-    if (!file) core::make_logger("compiler")->warn("cannot write {}", (folder / name).string());
+    if (!file)
+      core::make_logger("compiler")->warn("cannot write {}", (folder / name).string());
   } catch (const std::exception &error) {
     core::make_logger("compiler")->warn("cannot write {}: {}", name, error.what());
   }
@@ -30,13 +32,14 @@ std::string trace_of(const std::vector<PassTiming> &timings) {
     const auto micros = [](auto duration) {
       return std::chrono::duration<double, std::micro>(duration).count();
     };
-    events.push_back({{"name", timing.name},
-                      {"cat", "compile"},
-                      {"ph", "X"},
-                      {"pid", 1},
-                      {"tid", 1},
-                      {"ts", micros(timing.begin - timings.front().begin)},
-                      {"dur", micros(timing.end - timing.begin)}});
+    events.push_back(
+        {{"name", timing.name},
+         {"cat", "compile"},
+         {"ph", "X"},
+         {"pid", 1},
+         {"tid", 1},
+         {"ts", micros(timing.begin - timings.front().begin)},
+         {"dur", micros(timing.end - timing.begin)}});
   }
   return nlohmann::json{{"traceEvents", std::move(events)}}.dump(1);
 }
@@ -55,7 +58,8 @@ std::string dot_string(const std::string &text) {
       result += "\\n";
       continue;
     }
-    if (c == '"' || c == '\\') result += '\\';
+    if (c == '"' || c == '\\')
+      result += '\\';
     result += c;
   }
   return result + "\"";
@@ -63,18 +67,22 @@ std::string dot_string(const std::string &text) {
 
 std::string node_label(const NodePlan &node, const core::Registry &registry) {
   std::string label = node.spec.name + "\n" + node.spec.kind;
-  if (!registry.is_registered(node.spec.kind)) label += " (no longer registered)";
+  if (!registry.is_registered(node.spec.kind))
+    label += " (no longer registered)";
   if (!node.spec.settings.is_null() && !node.spec.settings.empty())
-    label += "\n" + node.spec.settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    label +=
+        "\n" + node.spec.settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return label;
 }
 
-void write_node(std::string &dot, const CompilerOutput &output, const core::Registry &registry,
-                size_t index, const char *indent) {
+void write_node(
+    std::string &dot, const CompilerOutput &output, const core::Registry &registry, size_t index,
+    const char *indent) {
   const auto &node = output.graph.nodes[index];
   const bool async = node.infer.kind == core::TaskKind::Async;
-  dot += indent + ("n" + std::to_string(index)) + " [label=" +
-         dot_string(node_label(node, registry)) + (async ? ", shape=cds" : ", shape=box") + "];\n";
+  dot += indent + ("n" + std::to_string(index)) +
+      " [label=" + dot_string(node_label(node, registry)) +
+      (async ? ", shape=cds" : ", shape=box") + "];\n";
 }
 
 }  // namespace
@@ -83,12 +91,12 @@ std::string to_dot(const CompilerOutput &output, const core::Registry &registry)
   std::string dot = "digraph holoflow {\n  rankdir=LR;\n  node [fontname=sans];\n"
                     "  edge [fontname=sans, fontsize=10];\n";
   for (const auto &section : output.sections) {
-    const auto label = section.name + (section.device < 0
-                                           ? std::string(", CPU")
-                                           : ", GPU " + std::to_string(section.device));
-    dot += "  subgraph cluster_" + std::to_string(section.id) + " {\n    label=" +
-           dot_string(label) + ";\n";
-    for (const auto node : section.sync_topo) write_node(dot, output, registry, node, "    ");
+    const auto label = section.name +
+        (section.device < 0 ? std::string(", CPU") : ", GPU " + std::to_string(section.device));
+    dot += "  subgraph cluster_" + std::to_string(section.id) +
+        " {\n    label=" + dot_string(label) + ";\n";
+    for (const auto node : section.sync_topo)
+      write_node(dot, output, registry, node, "    ");
     dot += "  }\n";
   }
   for (size_t i = 0; i < output.graph.nodes.size(); ++i)
@@ -97,10 +105,11 @@ std::string to_dot(const CompilerOutput &output, const core::Registry &registry)
   for (const auto &edge : output.graph.edges) {
     const auto sid = output.resources.tid_to_sid[static_cast<size_t>(edge.tid)];
     const auto label = core::to_string(edge.desc) + "\ntensor " + std::to_string(edge.tid) +
-                       ", storage " + std::to_string(sid);
-    dot += "  n" + std::to_string(edge.from) + " -> n" + std::to_string(edge.to) + " [label=" +
-           dot_string(label) + ", taillabel=" + dot_string(std::to_string(edge.spec.out_idx)) +
-           ", headlabel=" + dot_string(std::to_string(edge.spec.in_idx)) + "];\n";
+        ", storage " + std::to_string(sid);
+    dot += "  n" + std::to_string(edge.from) + " -> n" + std::to_string(edge.to) +
+        " [label=" + dot_string(label) +
+        ", taillabel=" + dot_string(std::to_string(edge.spec.out_idx)) +
+        ", headlabel=" + dot_string(std::to_string(edge.spec.in_idx)) + "];\n";
   }
   return dot + "}\n";
 }

@@ -12,8 +12,8 @@
 namespace holoflow::compiler {
 
 /// Writes `dot` to `folder/name`; a failure to write is logged, never thrown.
-void write_diagnostic(const std::filesystem::path &folder, const std::string &name,
-                      const std::string &text) noexcept;
+void write_diagnostic(
+    const std::filesystem::path &folder, const std::string &name, const std::string &text) noexcept;
 
 /// When a pass ran, for the Chrome trace.
 struct PassTiming {

@@ -16,11 +16,12 @@ Place at(size_t node, int slot = -1) {
 }
 
 /// A cycle among the nodes that Kahn's algorithm could not order, as node indices, the smallest
-/// first and again at the end. Every such node has a predecessor among them, so walking backwards must
-/// meet a node twice.
+/// first and again at the end. Every such node has a predecessor among them, so walking backwards
+/// must meet a node twice.
 std::vector<size_t> find_cycle(const Plan &plan, const std::vector<size_t> &unordered_in_degree) {
   size_t node = 0;
-  while (unordered_in_degree[node] == 0) ++node;
+  while (unordered_in_degree[node] == 0)
+    ++node;
   std::vector<size_t> path;
   std::vector<int> seen_at(plan.node_count(), -1);
   while (seen_at[node] < 0) {
@@ -28,7 +29,8 @@ std::vector<size_t> find_cycle(const Plan &plan, const std::vector<size_t> &unor
     path.push_back(node);
     for (const auto edge : plan.in_edges[node]) {
       const auto before = plan.graph.edges[edge].from;
-      if (unordered_in_degree[before] == 0) continue;
+      if (unordered_in_degree[before] == 0)
+        continue;
       node = before;
       break;
     }
@@ -44,7 +46,8 @@ void refuse_cycle(Plan &plan, const std::vector<size_t> &in_degree) {
   const auto cycle = find_cycle(plan, in_degree);
   std::string names;
   for (const auto node : cycle) {
-    if (!names.empty()) names += " -> ";
+    if (!names.empty())
+      names += " -> ";
     names += "\"" + plan.graph.nodes[node].spec.name + "\"";
   }
   const auto in_cycle = [&](size_t edge) {
@@ -55,32 +58,39 @@ void refuse_cycle(Plan &plan, const std::vector<size_t> &in_degree) {
   };
   int spec_edge = -1;
   for (size_t edge = 0; edge < plan.graph.edges.size() && spec_edge < 0; ++edge)
-    if (in_cycle(edge)) spec_edge = static_cast<int>(plan.edge_spec_index[edge]);
-  add_fault(plan, {.pass = pass, .edge = spec_edge},
-            "the graph has a cycle: " + names + "; a graph must be acyclic, remove one of its edges");
+    if (in_cycle(edge))
+      spec_edge = static_cast<int>(plan.edge_spec_index[edge]);
+  add_fault(
+      plan, {.pass = pass, .edge = spec_edge},
+      "the graph has a cycle: " + names + "; a graph must be acyclic, remove one of its edges");
 }
 
 /// Kahn's algorithm; ready nodes leave in the order of the specification. False on a cycle.
 bool order_nodes(Plan &plan) {
   const auto count = plan.node_count();
   std::vector<size_t> in_degree(count);
-  for (size_t i = 0; i < count; ++i) in_degree[i] = plan.in_edges[i].size();
+  for (size_t i = 0; i < count; ++i)
+    in_degree[i] = plan.in_edges[i].size();
   auto &order = plan.topo_order;
   order.reserve(count);
   for (size_t i = 0; i < count; ++i)
-    if (in_degree[i] == 0) order.push_back(i);
+    if (in_degree[i] == 0)
+      order.push_back(i);
   for (size_t next = 0; next < order.size(); ++next)
     for (const auto edge : plan.out_edges[order[next]])
-      if (--in_degree[plan.graph.edges[edge].to] == 0) order.push_back(plan.graph.edges[edge].to);
+      if (--in_degree[plan.graph.edges[edge].to] == 0)
+        order.push_back(plan.graph.edges[edge].to);
 
   const bool acyclic = order.size() == count;
   if (!acyclic) {
-    for (const auto node : order) in_degree[node] = 0;
+    for (const auto node : order)
+      in_degree[node] = 0;
     refuse_cycle(plan, in_degree);
     return false;
   }
   plan.topo_rank.resize(count);
-  for (size_t i = 0; i < count; ++i) plan.topo_rank[order[i]] = i;
+  for (size_t i = 0; i < count; ++i)
+    plan.topo_rank[order[i]] = i;
   return true;
 }
 
@@ -93,13 +103,13 @@ bool gather_inputs(Plan &plan, size_t node, std::vector<core::TDesc> &inputs, bo
     const auto &edge = plan.graph.edges[index];
     const auto slot = static_cast<size_t>(edge.spec.in_idx);
     if (slot >= edges.size()) {
-      add_fault(plan, at(node, edge.spec.in_idx),
-                "input " + std::to_string(slot) + " is out of range: " +
-                    std::to_string(edges.size()) +
-                    (edges.size() == 1 ? " input is connected, it must be input 0"
-                                       : " inputs are connected, they must be inputs 0 to " +
-                                             std::to_string(edges.size() - 1)) +
-                    " without gaps");
+      add_fault(
+          plan, at(node, edge.spec.in_idx),
+          "input " + std::to_string(slot) + " is out of range: " + std::to_string(edges.size()) +
+              (edges.size() == 1 ? " input is connected, it must be input 0"
+                                 : " inputs are connected, they must be inputs 0 to " +
+                       std::to_string(edges.size() - 1)) +
+              " without gaps");
       return false;
     }
     if (!plan.inferred[edge.from]) {
@@ -109,14 +119,15 @@ bool gather_inputs(Plan &plan, size_t node, std::vector<core::TDesc> &inputs, bo
     const auto &outputs = plan.graph.nodes[edge.from].infer.output_descs;
     const auto out = static_cast<size_t>(edge.spec.out_idx);
     if (out >= outputs.size()) {
-      add_fault(plan, {.pass = pass,
-                       .node = static_cast<int>(edge.from),
-                       .slot = edge.spec.out_idx,
-                       .edge = static_cast<int>(plan.edge_spec_index[index])},
-                "output " + std::to_string(out) + " is out of range: the node has " +
-                    std::to_string(outputs.size()) +
-                    (outputs.size() == 1 ? " output" : " outputs") + ", \"" + edge.spec.to + ":" +
-                    std::to_string(slot) + "\" cannot read it");
+      add_fault(
+          plan,
+          {.pass = pass,
+           .node = static_cast<int>(edge.from),
+           .slot = edge.spec.out_idx,
+           .edge = static_cast<int>(plan.edge_spec_index[index])},
+          "output " + std::to_string(out) + " is out of range: the node has " +
+              std::to_string(outputs.size()) + (outputs.size() == 1 ? " output" : " outputs") +
+              ", \"" + edge.spec.to + ":" + std::to_string(slot) + "\" cannot read it");
       return false;
     }
     inputs[slot] = outputs[out];
@@ -124,8 +135,7 @@ bool gather_inputs(Plan &plan, size_t node, std::vector<core::TDesc> &inputs, bo
   return !blocked;
 }
 
-core::InferResult call_factory(const Plan &plan, size_t node,
-                               std::span<const core::TDesc> inputs) {
+core::InferResult call_factory(const Plan &plan, size_t node, std::span<const core::TDesc> inputs) {
   const auto &spec = plan.graph.nodes[node].spec;
   const auto &factory = plan.registry->get(spec.kind);
   if (const auto *contextual = dynamic_cast<const tasks::IContextualFactory *>(&factory))
@@ -135,17 +145,20 @@ core::InferResult call_factory(const Plan &plan, size_t node,
 
 /// A mask must be empty or have one flag per slot; an empty one is filled with `false`.
 void check_mask(std::vector<bool> &mask, size_t slots, const char *name) {
-  if (mask.empty()) mask.assign(slots, false);
+  if (mask.empty())
+    mask.assign(slots, false);
   if (mask.size() != slots)
-    throw std::logic_error(std::string(name) + " has " + std::to_string(mask.size()) +
-                           " entries for " + std::to_string(slots) + " slots");
+    throw std::logic_error(
+        std::string(name) + " has " + std::to_string(mask.size()) + " entries for " +
+        std::to_string(slots) + " slots");
 }
 
 /// What every later pass relies on. Throws std::logic_error naming the broken rule.
 void check_contract(const Plan &plan, size_t node, size_t connected, core::InferResult &result) {
   if (result.input_descs.size() != connected)
-    throw std::logic_error("input_descs has " + std::to_string(result.input_descs.size()) +
-                           " entries for " + std::to_string(connected) + " connected inputs");
+    throw std::logic_error(
+        "input_descs has " + std::to_string(result.input_descs.size()) + " entries for " +
+        std::to_string(connected) + " connected inputs");
   check_mask(result.owned_inputs, connected, "owned_inputs");
   const auto outputs = result.output_descs.size();
   check_mask(result.owned_outputs, outputs, "owned_outputs");
@@ -156,26 +169,29 @@ void check_contract(const Plan &plan, size_t node, size_t connected, core::Infer
   for (const auto &alias : result.in_place) {
     const auto in = static_cast<size_t>(alias.in_idx), out = static_cast<size_t>(alias.out_idx);
     if (alias.in_idx < 0 || in >= connected || alias.out_idx < 0 || out >= outputs)
-      throw std::logic_error("in_place maps input " + std::to_string(alias.in_idx) +
-                             " to output " + std::to_string(alias.out_idx) +
-                             ", one of which does not exist");
+      throw std::logic_error(
+          "in_place maps input " + std::to_string(alias.in_idx) + " to output " +
+          std::to_string(alias.out_idx) + ", one of which does not exist");
     if (aliased[out])
       throw std::logic_error("in_place maps output " + std::to_string(out) + " twice");
     aliased[out] = true;
     if (result.input_descs[in].mem_loc != result.output_descs[out].mem_loc && alias.required)
-      throw std::logic_error("in_place maps input " + std::to_string(in) + " to output " +
-                             std::to_string(out) + " in another memory location");
+      throw std::logic_error(
+          "in_place maps input " + std::to_string(in) + " to output " + std::to_string(out) +
+          " in another memory location");
   }
   const bool registered_async =
       plan.registry->is_async_registered(plan.graph.nodes[node].spec.kind);
   if ((result.kind == core::TaskKind::Async) != registered_async)
-    throw std::logic_error(std::string("kind is ") +
-                           (registered_async ? "Sync, but the factory is registered as asynchronous"
-                                             : "Async, but the factory is registered as synchronous"));
+    throw std::logic_error(
+        std::string("kind is ") +
+        (registered_async ? "Sync, but the factory is registered as asynchronous"
+                          : "Async, but the factory is registered as synchronous"));
 }
 
 void inherit_media(core::InferResult &result) {
-  if (result.input_descs.empty() || !result.input_descs[0].media) return;
+  if (result.input_descs.empty() || !result.input_descs[0].media)
+    return;
   for (auto &output : result.output_descs)
     if (!output.media && output.shape == result.input_descs[0].shape)
       output.media = result.input_descs[0].media;
@@ -187,8 +203,9 @@ void infer_node(Plan &plan, size_t node, std::span<const core::TDesc> inputs) {
     try {
       check_contract(plan, node, inputs.size(), result);
     } catch (const std::logic_error &error) {
-      add_fault(plan, at(node),
-                std::string("the factory of this type broke its contract: ") + error.what());
+      add_fault(
+          plan, at(node),
+          std::string("the factory of this type broke its contract: ") + error.what());
       return;
     }
     inherit_media(result);
@@ -207,26 +224,31 @@ void infer_node(Plan &plan, size_t node, std::span<const core::TDesc> inputs) {
 
 void infer_types(Plan &plan) {
   plan.inferred.assign(plan.node_count(), false);
-  if (!order_nodes(plan)) return;
+  if (!order_nodes(plan))
+    return;
   std::string not_checked;
   std::vector<core::TDesc> inputs;
   for (const auto node : plan.topo_order) {
-    if (plan.node_faulty[node]) continue;
+    if (plan.node_faulty[node])
+      continue;
     bool blocked = false;
     inputs.clear();
     if (gather_inputs(plan, node, inputs, blocked)) {
       infer_node(plan, node, inputs);
     } else if (blocked) {
-      not_checked += (not_checked.empty() ? "\"" : ", \"") + plan.graph.nodes[node].spec.name + "\"";
+      not_checked +=
+          (not_checked.empty() ? "\"" : ", \"") + plan.graph.nodes[node].spec.name + "\"";
     }
   }
   if (!not_checked.empty())
-    add_fault(plan, {.pass = pass}, "not checked, because a node before them has a fault: " +
-                                        not_checked);
+    add_fault(
+        plan, {.pass = pass},
+        "not checked, because a node before them has a fault: " + not_checked);
   for (auto &edge : plan.graph.edges) {
     const auto &outputs = plan.graph.nodes[edge.from].infer.output_descs;
     const auto out = static_cast<size_t>(edge.spec.out_idx);
-    if (plan.inferred[edge.from] && out < outputs.size()) edge.desc = outputs[out];
+    if (plan.inferred[edge.from] && out < outputs.size())
+      edge.desc = outputs[out];
   }
 }
 

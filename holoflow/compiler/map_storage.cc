@@ -8,13 +8,15 @@ namespace {
 
 constexpr const char *pass = "storage mapping";
 
-size_t extent_end(const core::TDesc &desc) { return desc.offset + desc.num_bytes(); }
+size_t extent_end(const core::TDesc &desc) {
+  return desc.offset + desc.num_bytes();
+}
 
 /// What is known of a storage while it is mapped, producers first.
 struct StorageState {
-  bool is_const = false;   ///< a producer needs it unchanged
+  bool is_const = false;  ///< a producer needs it unchanged
   bool is_shared = false;  ///< more than one reader sees it, at any point of its chain of aliases
-  size_t bytes = 0;        ///< largest extent so far
+  size_t bytes = 0;  ///< largest extent so far
 };
 
 class Mapper {
@@ -27,7 +29,8 @@ public:
       const auto tid = static_cast<size_t>(node.out_tids[out]);
       int sid = -1;
       for (const auto &in_place : node.infer.in_place)
-        if (in_place.out_idx == static_cast<int>(out)) sid = try_alias(index, in_place);
+        if (in_place.out_idx == static_cast<int>(out))
+          sid = try_alias(index, in_place);
       if (sid < 0) {
         sid = static_cast<int>(states_.size());
         states_.emplace_back();
@@ -53,26 +56,29 @@ private:
     const auto reason = objection(static_cast<size_t>(sid), in_place, in_tid, out_tid);
     alias.broken = !reason.empty();
     plan_.aliases.push_back(alias);
-    if (!alias.broken) return sid;
+    if (!alias.broken)
+      return sid;
     if (in_place.required) {
-      add_fault(plan_, {.pass = pass, .node = static_cast<int>(index), .slot = in_place.in_idx},
-                "input " + std::to_string(in_place.in_idx) + " " + reason +
-                    "; put a \"Copy\" node before it");
+      add_fault(
+          plan_, {.pass = pass, .node = static_cast<int>(index), .slot = in_place.in_idx},
+          "input " + std::to_string(in_place.in_idx) + " " + reason +
+              "; put a \"Copy\" node before it");
     } else {
-      plan_.notes.push_back("node " + quoted(node.spec) + ": output " +
-                            std::to_string(in_place.out_idx) + " gets memory of its own, input " +
-                            std::to_string(in_place.in_idx) + " " + reason);
+      plan_.notes.push_back(
+          "node " + quoted(node.spec) + ": output " + std::to_string(in_place.out_idx) +
+          " gets memory of its own, input " + std::to_string(in_place.in_idx) + " " + reason);
     }
     return -1;
   }
 
   /// Why the output may not live in the input's storage; empty if it may.
-  std::string objection(size_t sid, const core::InPlace &in_place, size_t in_tid,
-                        size_t out_tid) const {
+  std::string objection(
+      size_t sid, const core::InPlace &in_place, size_t in_tid, size_t out_tid) const {
     const auto &in = plan_.tensor_descs[in_tid];
     const auto &out = plan_.tensor_descs[out_tid];
     const auto &state = states_[sid];
-    if (in.mem_loc != out.mem_loc) return "is in another memory location than the output";
+    if (in.mem_loc != out.mem_loc)
+      return "is in another memory location than the output";
     if (in_place.writes && state.is_const)
       return "would be overwritten in place, but its producer reads it again";
     if (in_place.writes && state.is_shared)
@@ -80,7 +86,7 @@ private:
     // A view may look beyond its input's own extent, not beyond the storage.
     if (extent_end(out) > state.bytes)
       return "holds " + std::to_string(state.bytes) + " bytes, too few for the output's " +
-             std::to_string(extent_end(out)) + " bytes in its place";
+          std::to_string(extent_end(out)) + " bytes in its place";
     return {};
   }
 
@@ -89,7 +95,8 @@ private:
     for (const auto &edge : plan_.graph.edges) {
       const auto tid = static_cast<size_t>(edge.tid);
       const bool mapped = plan_.tid_to_sid[tid] == static_cast<int>(sid);
-      if (!mapped || (tid == in_tid && plan_.tensor_readers[tid] == 1)) continue;
+      if (!mapped || (tid == in_tid && plan_.tensor_readers[tid] == 1))
+        continue;
       names += (names.empty() ? "\"" : ", \"") + edge.spec.to + "\"";
     }
     return names;
@@ -104,7 +111,8 @@ private:
 void map_storage(Plan &plan) {
   plan.tid_to_sid.assign(plan.tensor_descs.size(), -1);
   Mapper mapper(plan);
-  for (const auto node : plan.topo_order) mapper.map_node(node);
+  for (const auto node : plan.topo_order)
+    mapper.map_node(node);
   plan.storage_count = mapper.storage_count();
 }
 

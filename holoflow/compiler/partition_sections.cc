@@ -18,13 +18,16 @@ public:
     std::iota(parent_.begin(), parent_.end(), size_t{0});
   }
   size_t find(size_t item) {
-    while (parent_[item] != item) item = parent_[item] = parent_[parent_[item]];
+    while (parent_[item] != item)
+      item = parent_[item] = parent_[parent_[item]];
     return item;
   }
   void unite(size_t a, size_t b) {
     a = find(a), b = find(b);
-    if (a == b) return;
-    if (size_[a] < size_[b]) std::swap(a, b);
+    if (a == b)
+      return;
+    if (size_[a] < size_[b])
+      std::swap(a, b);
     parent_[b] = a;
     size_[a] += size_[b];
   }
@@ -45,32 +48,35 @@ void refuse_async_edges(Plan &plan) {
   for (size_t i = 0; i < plan.graph.edges.size(); ++i) {
     const auto &edge = plan.graph.edges[i];
     if (is_async(plan, edge.from) && is_async(plan, edge.to))
-      add_fault(plan, {.pass = pass, .edge = static_cast<int>(plan.edge_spec_index[i])},
-                "consecutive asynchronous nodes " + name_of(plan, edge.from) + " and " +
-                    name_of(plan, edge.to) + "; put a \"Copy\" node between them");
+      add_fault(
+          plan, {.pass = pass, .edge = static_cast<int>(plan.edge_spec_index[i])},
+          "consecutive asynchronous nodes " + name_of(plan, edge.from) + " and " +
+              name_of(plan, edge.to) + "; put a \"Copy\" node between them");
   }
 }
 
 void refuse_unpopped_outputs(Plan &plan) {
   for (size_t i = 0; i < plan.node_count(); ++i) {
     const auto &node = plan.graph.nodes[i];
-    if (!is_async(plan, i) || node.out_tids.empty()) continue;
+    if (!is_async(plan, i) || node.out_tids.empty())
+      continue;
     const Place place{.pass = pass, .node = static_cast<int>(i)};
     if (plan.out_edges[i].empty()) {
-      add_fault(plan, place, "nobody reads its outputs, so it would fill up and stop the graph; "
-                             "connect an output or remove the node");
+      add_fault(
+          plan, place,
+          "nobody reads its outputs, so it would fill up and stop the graph; "
+          "connect an output or remove the node");
       continue;
     }
     for (size_t out = 0; out < node.out_tids.size(); ++out)
       if (plan.tensor_readers[static_cast<size_t>(node.out_tids[out])] == 0 &&
           !node.infer.optional_outputs[out])
-        add_fault(plan, place,
-                  "output " + std::to_string(out) + " is read by nobody; connect it");
+        add_fault(plan, place, "output " + std::to_string(out) + " is read by nobody; connect it");
   }
 }
 
-/// Directly connected synchronous nodes, all producers of an asynchronous node and all its consumers
-/// belong together.
+/// Directly connected synchronous nodes, all producers of an asynchronous node and all its
+/// consumers belong together.
 DisjointSets join_nodes(const Plan &plan) {
   DisjointSets sets(plan.node_count());
   std::vector<int> producer(plan.node_count(), -1), consumer(plan.node_count(), -1);
@@ -82,9 +88,12 @@ DisjointSets join_nodes(const Plan &plan) {
   };
   for (const auto &edge : plan.graph.edges) {
     const bool from_async = is_async(plan, edge.from), to_async = is_async(plan, edge.to);
-    if (!from_async && !to_async) sets.unite(edge.from, edge.to);
-    if (!from_async && to_async) join_side(producer, edge.to, edge.from);
-    if (from_async && !to_async) join_side(consumer, edge.from, edge.to);
+    if (!from_async && !to_async)
+      sets.unite(edge.from, edge.to);
+    if (!from_async && to_async)
+      join_side(producer, edge.to, edge.from);
+    if (from_async && !to_async)
+      join_side(consumer, edge.from, edge.to);
   }
   return sets;
 }
@@ -111,14 +120,16 @@ std::vector<size_t> order_section(const Plan &plan, const std::vector<size_t> &m
       return in_section(plan.graph.edges[edge].from);
     });
     waiting_for[node] = static_cast<size_t>(inside);
-    if (inside == 0) make_ready(node, ready);
+    if (inside == 0)
+      make_ready(node, ready);
   }
   for (size_t next = 0, next_late = 0; order.size() < members.size();) {
     const auto node = next < ready.size() ? ready[next++] : late[next_late++];
     order.push_back(node);
     for (const auto edge : plan.out_edges[node]) {
       const auto to = plan.graph.edges[edge].to;
-      if (in_section(to) && --waiting_for[to] == 0) make_ready(to, ready);
+      if (in_section(to) && --waiting_for[to] == 0)
+        make_ready(to, ready);
     }
   }
   return order;
@@ -130,9 +141,12 @@ void make_sections(Plan &plan) {
   std::vector<std::vector<size_t>> members;
   plan.section_of.assign(plan.node_count(), -1);
   for (const auto node : plan.topo_order) {
-    if (is_async(plan, node)) continue;
-    const auto [entry, fresh] = id_of_set.emplace(sets.find(node), static_cast<int>(members.size()));
-    if (fresh) members.emplace_back();
+    if (is_async(plan, node))
+      continue;
+    const auto [entry, fresh] =
+        id_of_set.emplace(sets.find(node), static_cast<int>(members.size()));
+    if (fresh)
+      members.emplace_back();
     plan.section_of[node] = entry->second;
     members[static_cast<size_t>(entry->second)].push_back(node);
   }
@@ -149,7 +163,8 @@ void attach_async_nodes(Plan &plan) {
   plan.producer_section.assign(plan.node_count(), -1);
   plan.consumer_section.assign(plan.node_count(), -1);
   for (const auto node : plan.topo_order) {
-    if (!is_async(plan, node)) continue;
+    if (!is_async(plan, node))
+      continue;
     for (const auto edge : plan.in_edges[node])
       plan.producer_section[node] = plan.section_of[plan.graph.edges[edge].from];
     for (const auto edge : plan.out_edges[node])
@@ -161,20 +176,21 @@ void attach_async_nodes(Plan &plan) {
   }
 }
 
-/// A queue that gave its input's ownership up is pushed before the storage's owner, which clears the
-/// pointer; then tasks that synchronise the stream themselves come before ordinary ones, so that
-/// their wait serves both. Stable otherwise.
+/// A queue that gave its input's ownership up is pushed before the storage's owner, which clears
+/// the pointer; then tasks that synchronise the stream themselves come before ordinary ones, so
+/// that their wait serves both. Stable otherwise.
 void order_producers(Plan &plan) {
   const auto rank = [&](size_t node) {
     const auto &infer = plan.graph.nodes[node].infer;
     const bool owns = std::find(infer.owned_inputs.begin(), infer.owned_inputs.end(), true) !=
-                      infer.owned_inputs.end();
+        infer.owned_inputs.end();
     const bool gave_way = infer.yields_ownership && !infer.owned_inputs.empty() && !owns;
     return (gave_way ? 0 : 2) + (infer.synchronizes_producer_stream ? 0 : 1);
   };
   for (auto &section : plan.sections)
-    std::stable_sort(section.async_prod.begin(), section.async_prod.end(),
-                     [&](size_t a, size_t b) { return rank(a) < rank(b); });
+    std::stable_sort(section.async_prod.begin(), section.async_prod.end(), [&](size_t a, size_t b) {
+      return rank(a) < rank(b);
+    });
 }
 
 /// A section downstream of itself through queues would wait for itself.
@@ -184,27 +200,31 @@ void refuse_section_cycles(Plan &plan) {
   std::vector<size_t> in_degree(count, 0);
   for (size_t node = 0; node < plan.node_count(); ++node) {
     const auto from = plan.producer_section[node], to = plan.consumer_section[node];
-    if (from < 0 || to < 0) continue;
+    if (from < 0 || to < 0)
+      continue;
     next[static_cast<size_t>(from)].push_back(node);
     ++in_degree[static_cast<size_t>(to)];
   }
   std::vector<size_t> done;
   for (size_t id = 0; id < count; ++id)
-    if (in_degree[id] == 0) done.push_back(id);
+    if (in_degree[id] == 0)
+      done.push_back(id);
   for (size_t i = 0; i < done.size(); ++i)
     for (const auto node : next[done[i]])
       if (--in_degree[static_cast<size_t>(plan.consumer_section[node])] == 0)
         done.push_back(static_cast<size_t>(plan.consumer_section[node]));
-  if (done.size() == count) return;
+  if (done.size() == count)
+    return;
 
   // Walk back along sections that wait until one comes again: that is the cycle.
   std::vector<int> queue_into(count, -1);
   for (size_t id = 0; id < count; ++id)
     for (const auto node : next[id])
-      if (in_degree[id] > 0) queue_into[static_cast<size_t>(plan.consumer_section[node])] =
-          static_cast<int>(node);
+      if (in_degree[id] > 0)
+        queue_into[static_cast<size_t>(plan.consumer_section[node])] = static_cast<int>(node);
   size_t id = 0;
-  while (in_degree[id] == 0) ++id;
+  while (in_degree[id] == 0)
+    ++id;
   for (size_t step = 0; step < count; ++step)
     id = static_cast<size_t>(plan.producer_section[static_cast<size_t>(queue_into[id])]);
   std::string names;
@@ -215,11 +235,12 @@ void refuse_section_cycles(Plan &plan) {
     id = static_cast<size_t>(plan.producer_section[node]);
   } while (id != first);
   const auto inside = plan.sections[first].sync_topo;
-  add_fault(plan, {.pass = pass},
-            "a cycle of sections: the nodes before and behind " + names +
-                " are also connected directly (around " + name_of(plan, inside.front()) +
-                "), so one thread would wait for itself; put a \"BatchQueue\" into the direct "
-                "connection as well");
+  add_fault(
+      plan, {.pass = pass},
+      "a cycle of sections: the nodes before and behind " + names +
+          " are also connected directly (around " + name_of(plan, inside.front()) +
+          "), so one thread would wait for itself; put a \"BatchQueue\" into the direct "
+          "connection as well");
 }
 
 }  // namespace
@@ -230,7 +251,8 @@ void partition_sections(Plan &plan) {
   make_sections(plan);
   attach_async_nodes(plan);
   order_producers(plan);
-  if (plan.faults.empty()) refuse_section_cycles(plan);
+  if (plan.faults.empty())
+    refuse_section_cycles(plan);
 }
 
 }  // namespace holoflow::compiler

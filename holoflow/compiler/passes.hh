@@ -16,10 +16,10 @@ void validate(Plan &plan);
 /// Reads: spec, edge_faulty.  Writes: graph, edge_spec_index, in_edges, out_edges.
 void build_plan(Plan &plan);
 
-/// 3. Orders the nodes, producers first, and asks each factory for its contract, which is checked on
-/// the spot. Fails on cycles, sparse inputs, slots out of range, refusals and broken factories. Nodes
-/// behind a fault are reported as not checked.
-/// Reads: graph, edges.  Writes: topo_order, topo_rank, inferred, node infer, edge desc.
+/// 3. Orders the nodes, producers first, and asks each factory for its contract, which is checked
+/// on the spot. Fails on cycles, sparse inputs, slots out of range, refusals and broken factories.
+/// Nodes behind a fault are reported as not checked. Reads: graph, edges.  Writes: topo_order,
+/// topo_rank, inferred, node infer, edge desc.
 void infer_types(Plan &plan);
 
 /// 4. Gives every output a tensor id and plans the frame records beside it.
@@ -37,17 +37,17 @@ void map_storage(Plan &plan);
 /// Reads: ownership masks, aliases.  Writes: storage_owner, owners, ownership masks, tid_to_sid.
 void check_ownership(Plan &plan);
 
-/// 7. Makes the storage objects and the memory of those that no task owns; reuses previous blocks of
-/// equal location and size.
-/// Reads: tid_to_sid, storage_owner, device.  Writes: storages, blocks, reuse.blocks, bill.
+/// 7. Makes the storage objects and the memory of those that no task owns; reuses previous blocks
+/// of equal location and size. Reads: tid_to_sid, storage_owner, device.  Writes: storages, blocks,
+/// reuse.blocks, bill.
 void allocate(Plan &plan);
 
 /// 8. Resolves each node's slots to storages.
 /// Reads: tids, storages.  Writes: adapters.
 void attach_adapters(Plan &plan);
 
-/// 9. Cuts the graph into sections at its asynchronous nodes and orders each. Fails on edges between
-/// asynchronous nodes, sections downstream of themselves and outputs that nobody pops.
+/// 9. Cuts the graph into sections at its asynchronous nodes and orders each. Fails on edges
+/// between asynchronous nodes, sections downstream of themselves and outputs that nobody pops.
 /// Reads: kinds, edges, topo_order, ownership.  Writes: sections, section_of, *_section.
 void partition_sections(Plan &plan);
 

@@ -7,12 +7,16 @@ namespace holoflow::compiler {
 namespace {
 
 std::string pointer_of(const Plan &plan, const Place &place) {
-  if (plan.spec->source == nullptr) return {};
-  if (place.edge >= 0) return "/edges/" + std::to_string(place.edge);
-  if (place.node < 0) return {};
+  if (plan.spec->source == nullptr)
+    return {};
+  if (place.edge >= 0)
+    return "/edges/" + std::to_string(place.edge);
+  if (place.node < 0)
+    return {};
   const auto &name = plan.spec->nodes[static_cast<size_t>(place.node)].name;
   auto pointer = "/nodes/" + core::escape_pointer_token(name);
-  if (!place.pointer.empty()) pointer += "/params" + place.pointer;
+  if (!place.pointer.empty())
+    pointer += "/params" + place.pointer;
   return pointer;
 }
 
@@ -42,8 +46,8 @@ void add_fault(Plan &plan, const Place &place, const std::string &text) {
     position = plan.spec->source->find(pointer);
     message += " [" + pointer;
     if (position.line > 0)
-      message += ", line " + std::to_string(position.line) + ", column " +
-                 std::to_string(position.column);
+      message +=
+          ", line " + std::to_string(position.line) + ", column " + std::to_string(position.column);
     message += "]";
   }
 

@@ -37,9 +37,9 @@ struct Owner {
 
 /// What recompilation takes over from the previous output.
 struct Reuse {
-  std::map<int, int> blocks;   ///< new storage id → previous storage id
-  std::vector<int> streams;    ///< section ids whose stream is the previous one of that id
-  std::vector<size_t> tasks;   ///< nodes whose previous task is updated
+  std::map<int, int> blocks;  ///< new storage id → previous storage id
+  std::vector<int> streams;  ///< section ids whose stream is the previous one of that id
+  std::vector<size_t> tasks;  ///< nodes whose previous task is updated
 };
 
 struct Plan {
@@ -47,9 +47,9 @@ struct Plan {
   const core::GraphSpec *spec = nullptr;
   core::Registry *registry = nullptr;
   const runtime::CompilerConfig *config = nullptr;
-  core::MemLoc compute_location = core::MemLoc::Host;   ///< where Upload brings tensors
-  runtime::Device *device = nullptr;                    ///< from pass 7 on
-  const runtime::CompilerOutput *previous = nullptr;    ///< read only until it is committed
+  core::MemLoc compute_location = core::MemLoc::Host;  ///< where Upload brings tensors
+  runtime::Device *device = nullptr;  ///< from pass 7 on
+  const runtime::CompilerOutput *previous = nullptr;  ///< read only until it is committed
 
   // Written by any pass.
   std::vector<core::Error> faults;
@@ -57,26 +57,26 @@ struct Plan {
 
   // Pass 1, validate.
   std::unordered_map<std::string_view, size_t> node_index;  ///< name → index into spec->nodes
-  std::vector<bool> node_faulty;                            ///< not worth inferring
-  std::vector<bool> edge_faulty;                            ///< left out of the plan
+  std::vector<bool> node_faulty;  ///< not worth inferring
+  std::vector<bool> edge_faulty;  ///< left out of the plan
 
   // Pass 2, build_plan.
   runtime::GraphPlan graph;
-  std::vector<size_t> edge_spec_index;         ///< plan edge → index into spec->edges
-  std::vector<std::vector<size_t>> in_edges;   ///< by node, edges into it
+  std::vector<size_t> edge_spec_index;  ///< plan edge → index into spec->edges
+  std::vector<std::vector<size_t>> in_edges;  ///< by node, edges into it
   std::vector<std::vector<size_t>> out_edges;  ///< by node, edges out of it
 
   // Pass 3, infer_types.
-  std::vector<size_t> topo_order;   ///< every node, producers first
-  std::vector<size_t> topo_rank;    ///< node → position in topo_order
-  std::vector<bool> inferred;       ///< inference succeeded
+  std::vector<size_t> topo_order;  ///< every node, producers first
+  std::vector<size_t> topo_rank;  ///< node → position in topo_order
+  std::vector<bool> inferred;  ///< inference succeeded
 
   // Pass 4, assign_tensors.
   std::vector<core::TDesc> tensor_descs;
   std::vector<std::pair<size_t, int>> tensor_producer;  ///< tid → node, output slot
-  std::vector<size_t> tensor_readers;                   ///< tid → number of edges that carry it
-  std::vector<size_t> record_count;                     ///< tid → frame records beside it
-  std::vector<size_t> frame_stride;                     ///< tid → stride of the nearest queue upstream
+  std::vector<size_t> tensor_readers;  ///< tid → number of edges that carry it
+  std::vector<size_t> record_count;  ///< tid → frame records beside it
+  std::vector<size_t> frame_stride;  ///< tid → stride of the nearest queue upstream
 
   // Pass 5, map_storage.
   std::vector<int> tid_to_sid;
@@ -96,7 +96,7 @@ struct Plan {
 
   // Pass 9, partition_sections.
   std::vector<runtime::Section> sections;
-  std::vector<int> section_of;        ///< node → section id, -1 for asynchronous nodes
+  std::vector<int> section_of;  ///< node → section id, -1 for asynchronous nodes
   std::vector<int> producer_section;  ///< asynchronous node → section that pushes, -1 for none
   std::vector<int> consumer_section;  ///< asynchronous node → section that pops, -1 for none
 
@@ -124,9 +124,9 @@ struct Plan {
 /// Where a fault is.
 struct Place {
   const char *pass = "";
-  int node = -1;             ///< index into spec->nodes, -1 for none
-  int slot = -1;             ///< for the error's `slot` member
-  int edge = -1;             ///< index into spec->edges, -1 for none
+  int node = -1;  ///< index into spec->nodes, -1 for none
+  int slot = -1;  ///< for the error's `slot` member
+  int edge = -1;  ///< index into spec->edges, -1 for none
   std::string pointer = {};  ///< below the node's params ("/axis"), for param faults
 };
 

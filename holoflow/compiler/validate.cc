@@ -24,13 +24,14 @@ void check_node(Plan &plan, size_t index) {
   }
   if (!plan.registry->is_registered(node.kind)) {
     const auto known = plan.registry->keys();
-    add_fault(plan, place,
-              "unknown type \"" + node.kind + "\"" + core::suggestion(node.kind, known));
+    add_fault(
+        plan, place, "unknown type \"" + node.kind + "\"" + core::suggestion(node.kind, known));
     plan.node_faulty[index] = true;
     return;
   }
   const auto *spec = tasks::find_spec(*plan.registry, node.kind);
-  if (spec == nullptr) return;
+  if (spec == nullptr)
+    return;
   for (const auto &fault : tasks::check_params(*spec, node.settings)) {
     auto at = place;
     at.pointer = fault.pointer;
@@ -43,7 +44,8 @@ class EdgeChecker {
 public:
   explicit EdgeChecker(Plan &plan) : plan_(plan) {
     names_.reserve(plan.spec->nodes.size());
-    for (const auto &node : plan.spec->nodes) names_.push_back(node.name);
+    for (const auto &node : plan.spec->nodes)
+      names_.push_back(node.name);
   }
 
   void check(size_t index) {
@@ -51,11 +53,12 @@ public:
     const auto from = find_node(edge.from, index);
     const auto to = find_node(edge.to, index);
     const bool slots_are_sound = check_slot(edge.out_idx, "output", edge.from, index) &
-                                 check_slot(edge.in_idx, "input", edge.to, index);
+        check_slot(edge.in_idx, "input", edge.to, index);
     if (from < 0 || to < 0 || !slots_are_sound) {
       plan_.edge_faulty[index] = true;
       // A node with a broken connection cannot be judged.
-      if (to >= 0) plan_.node_faulty[static_cast<size_t>(to)] = true;
+      if (to >= 0)
+        plan_.node_faulty[static_cast<size_t>(to)] = true;
       return;
     }
     check_single_producer(static_cast<size_t>(to), index);
@@ -64,18 +67,22 @@ public:
 private:
   int find_node(const std::string &name, size_t edge) {
     const auto found = plan_.node_index.find(name);
-    if (found != plan_.node_index.end()) return static_cast<int>(found->second);
-    add_fault(plan_, {.pass = pass, .edge = static_cast<int>(edge)},
-              "edge " + describe(edge) + ": there is no node \"" + name + "\"" +
-                  core::suggestion(name, names_));
+    if (found != plan_.node_index.end())
+      return static_cast<int>(found->second);
+    add_fault(
+        plan_, {.pass = pass, .edge = static_cast<int>(edge)},
+        "edge " + describe(edge) + ": there is no node \"" + name + "\"" +
+            core::suggestion(name, names_));
     return -1;
   }
 
   bool check_slot(int slot, const char *side, const std::string &name, size_t edge) {
-    if (slot >= 0) return true;
-    add_fault(plan_, {.pass = pass, .slot = slot, .edge = static_cast<int>(edge)},
-              "edge " + describe(edge) + ": " + side + " " + std::to_string(slot) + " of \"" + name +
-                  "\" is out of range: slots count from 0");
+    if (slot >= 0)
+      return true;
+    add_fault(
+        plan_, {.pass = pass, .slot = slot, .edge = static_cast<int>(edge)},
+        "edge " + describe(edge) + ": " + side + " " + std::to_string(slot) + " of \"" + name +
+            "\" is out of range: slots count from 0");
     return false;
   }
 
@@ -83,20 +90,21 @@ private:
     const auto &edge = plan_.spec->edges[index];
     auto &slots = producers_[to];
     const auto [first, fresh] = slots.emplace(edge.in_idx, index);
-    if (fresh) return;
+    if (fresh)
+      return;
     const auto &other = plan_.spec->edges[first->second];
     plan_.edge_faulty[index] = true;
-    add_fault(plan_, {.pass = pass, .slot = edge.in_idx, .edge = static_cast<int>(index)},
-              "input \"" + edge.to + ":" + std::to_string(edge.in_idx) +
-                  "\" has two producers, \"" + other.from + ":" + std::to_string(other.out_idx) +
-                  "\" and \"" + edge.from + ":" + std::to_string(edge.out_idx) +
-                  "\"; remove one edge or use another input");
+    add_fault(
+        plan_, {.pass = pass, .slot = edge.in_idx, .edge = static_cast<int>(index)},
+        "input \"" + edge.to + ":" + std::to_string(edge.in_idx) + "\" has two producers, \"" +
+            other.from + ":" + std::to_string(other.out_idx) + "\" and \"" + edge.from + ":" +
+            std::to_string(edge.out_idx) + "\"; remove one edge or use another input");
   }
 
   std::string describe(size_t index) const {
     const auto &edge = plan_.spec->edges[index];
     return "\"" + edge.from + ":" + std::to_string(edge.out_idx) + " -> " + edge.to + ":" +
-           std::to_string(edge.in_idx) + "\"";
+        std::to_string(edge.in_idx) + "\"";
   }
 
   Plan &plan_;
@@ -110,9 +118,11 @@ void validate(Plan &plan) {
   plan.node_faulty.assign(plan.spec->nodes.size(), false);
   plan.edge_faulty.assign(plan.spec->edges.size(), false);
   plan.node_index.reserve(plan.spec->nodes.size());
-  for (size_t i = 0; i < plan.spec->nodes.size(); ++i) check_node(plan, i);
+  for (size_t i = 0; i < plan.spec->nodes.size(); ++i)
+    check_node(plan, i);
   EdgeChecker edges(plan);
-  for (size_t i = 0; i < plan.spec->edges.size(); ++i) edges.check(i);
+  for (size_t i = 0; i < plan.spec->edges.size(); ++i)
+    edges.check(i);
 }
 
 }  // namespace holoflow::compiler

@@ -38,12 +38,14 @@ void AsyncLink::consumer_popped(std::span<core::FrameRecord> records, size_t fra
   frames_out_ += frames;
   if (counts_frames_) {
     const auto now = Clock::now();
-    if (last_pop_ != Clock::time_point{}) longest_gap_ = std::max(longest_gap_, now - last_pop_);
+    if (last_pop_ != Clock::time_point{})
+      longest_gap_ = std::max(longest_gap_, now - last_pop_);
     last_pop_ = now;
     silent_since_ = {};
   }
   wake(producer_);
-  if (carries_records_) take_records(records);
+  if (carries_records_)
+    take_records(records);
 }
 
 void AsyncLink::take_records(std::span<core::FrameRecord> records) {
@@ -51,7 +53,8 @@ void AsyncLink::take_records(std::span<core::FrameRecord> records) {
   if (!counts_disagree_ && records_.size() < records.size()) {
     counts_disagree_ = true;
     core::make_logger("scheduler")
-        ->warn("an asynchronous task gives more frames than it took: its outputs have no timestamps");
+        ->warn(
+            "an asynchronous task gives more frames than it took: its outputs have no timestamps");
   }
   if (counts_disagree_) {
     records_.clear();
@@ -69,12 +72,16 @@ void AsyncLink::consumer_ended() {
 }
 
 bool AsyncLink::consumer_is_drained(Clock::time_point now) {
-  if (!counts_frames_ || !input_ended_) return false;
+  if (!counts_frames_ || !input_ended_)
+    return false;
   const auto in = frames_in_.load(), out = frames_out_.load();
-  if (out >= in) return true;
-  if (silent_since_ == Clock::time_point{}) silent_since_ = now;
+  if (out >= in)
+    return true;
+  if (silent_since_ == Clock::time_point{})
+    silent_since_ = now;
   const auto patience = std::max<Clock::duration>(std::chrono::seconds(1), 10 * longest_gap_);
-  if (now - silent_since_ < patience) return false;
+  if (now - silent_since_ < patience)
+    return false;
   drain_timeout_ = in - out;
   return true;
 }

@@ -14,19 +14,19 @@
 
 namespace holoflow::runtime {
 
-/// Who waits for whom: the producer sleeps on its section's waker until a pop, a release or the end of
-/// the consumer; the consumer on its own until a push or the end of the producer. Each side notifies
-/// the other after every such step.
+/// Who waits for whom: the producer sleeps on its section's waker until a pop, a release or the end
+/// of the consumer; the consumer on its own until a push or the end of the producer. Each side
+/// notifies the other after every such step.
 ///
-/// Threads: the producer_ functions belong to the producer's section, the consumer_ functions to the
-/// consumer's, everything else to any.
+/// Threads: the producer_ functions belong to the producer's section, the consumer_ functions to
+/// the consumer's, everything else to any.
 class AsyncLink {
 public:
   using Clock = std::chrono::steady_clock;
 
   /// `polled`: the task may change by itself, so it is asked again after a while.
-  AsyncLink(core::IAsyncTask &task, Waker *producer, Waker *consumer, bool carries_records,
-            bool polled)
+  AsyncLink(
+      core::IAsyncTask &task, Waker *producer, Waker *consumer, bool carries_records, bool polled)
       : task_(task), producer_(producer), consumer_(consumer), carries_records_(carries_records),
         polled_(polled), counts_frames_(!task.knows_end_of_input()) {}
 
@@ -40,15 +40,15 @@ public:
   /// The producer had `frames` for a consumer that has ended.
   void producer_discarded(size_t frames) { discarded_ += frames; }
 
-  /// After an Ok pop: fills `records` for a task that does not know records; with unknown ones, once
-  /// logged, where the task's counts do not match.
+  /// After an Ok pop: fills `records` for a task that does not know records; with unknown ones,
+  /// once logged, where the task's counts do not match.
   void consumer_popped(std::span<core::FrameRecord> records, size_t frames);
   /// After release_output.
   void consumer_released() { wake(producer_); }
   /// The consumer's section has ended: nobody pops any more.
   void consumer_ended();
-  /// After a NotReady pop: true where nothing more will come out. Tasks that know end_of_input say so
-  /// themselves; of others as many frames come out as went in, or none for a long time.
+  /// After a NotReady pop: true where nothing more will come out. Tasks that know end_of_input say
+  /// so themselves; of others as many frames come out as went in, or none for a long time.
   [[nodiscard]] bool consumer_is_drained(Clock::time_point now);
 
   [[nodiscard]] bool consumer_gone() const noexcept { return consumer_gone_.load(); }
@@ -64,7 +64,8 @@ public:
 private:
   void take_records(std::span<core::FrameRecord> records);
   static void wake(Waker *waker) {
-    if (waker != nullptr) waker->notify();
+    if (waker != nullptr)
+      waker->notify();
   }
 
   core::IAsyncTask &task_;

@@ -40,12 +40,14 @@ public:
   }
   void rethrow_if_finished() {
     std::lock_guard lock(mutex_);
-    if (finished_) rethrow();
+    if (finished_)
+      rethrow();
   }
 
 private:
   void rethrow() const {
-    if (error_ != nullptr) std::rethrow_exception(error_);
+    if (error_ != nullptr)
+      std::rethrow_exception(error_);
   }
 
   std::mutex mutex_;  // guards both
@@ -59,7 +61,8 @@ class OutputQueue final : public IFrameSink {
 public:
   ~OutputQueue() override {
     for (OutputFrames &frames : frames_)
-      if (frames.release) frames.release();
+      if (frames.release)
+        frames.release();
   }
 
   core::OpResult on_frames(OutputFrames &&frames) override {
@@ -67,7 +70,8 @@ public:
     room_.wait(lock, [this] { return frames_.size() < output_queue_length || interrupted_; });
     if (interrupted_) {
       lock.unlock();
-      if (frames.release) frames.release();
+      if (frames.release)
+        frames.release();
       return core::OpResult::Cancelled;
     }
     frames_.push_back(std::move(frames));
@@ -98,7 +102,8 @@ public:
     std::unique_lock lock(mutex_);
     filled_.wait(lock, [this] { return !frames_.empty() || ended_; });
     eof = eof_;
-    if (frames_.empty()) return std::nullopt;
+    if (frames_.empty())
+      return std::nullopt;
     OutputFrames frames = std::move(frames_.front());
     frames_.pop_front();
     lock.unlock();
@@ -123,7 +128,8 @@ public:
   ReleaseGuard(const ReleaseGuard &) = delete;
   ReleaseGuard &operator=(const ReleaseGuard &) = delete;
   ~ReleaseGuard() {
-    if (release_) release_();
+    if (release_)
+      release_();
   }
   [[nodiscard]] std::function<void()> hand_on() { return std::exchange(release_, {}); }
 
@@ -133,9 +139,11 @@ private:
 
 template <typename Map> auto &find_rim(Map &rims, const std::string &name, const char *type) {
   const auto found = rims.find(name);
-  if (found != rims.end()) return found->second;
+  if (found != rims.end())
+    return found->second;
   std::vector<std::string> names;
-  for (const auto &[known, rim] : rims) names.push_back(known);
+  for (const auto &[known, rim] : rims)
+    names.push_back(known);
   std::string message = "no " + std::string(type) + " node \"" + name + "\" in this graph";
   const std::string suggestion = core::suggestion(name, names);
   if (suggestion.empty())
@@ -146,8 +154,9 @@ template <typename Map> auto &find_rim(Map &rims, const std::string &name, const
 
 }  // namespace
 
-OutputTensor::OutputTensor(core::TDesc desc, const std::byte *data,
-                           std::vector<core::FrameRecord> records, std::function<void()> release)
+OutputTensor::OutputTensor(
+    core::TDesc desc, const std::byte *data, std::vector<core::FrameRecord> records,
+    std::function<void()> release)
     : desc_(std::move(desc)), data_(data), records_(std::move(records)),
       release_(std::move(release)) {}
 
@@ -164,19 +173,22 @@ OutputTensor &OutputTensor::operator=(OutputTensor &&other) noexcept {
 }
 
 OutputTensor::~OutputTensor() {
-  if (release_) release_();
+  if (release_)
+    release_();
 }
 
 class GraphRunner::Impl {
 public:
   Impl(core::Registry *registry, Config config) : registry_(registry), config_(std::move(config)) {
-    if (registry_ != nullptr) return;
+    if (registry_ != nullptr)
+      return;
     register_builtin_tasks(own_registry_);
     registry_ = &own_registry_;
   }
 
   ~Impl() {
-    if (scheduler_ == nullptr) return;
+    if (scheduler_ == nullptr)
+      return;
     scheduler_->request_stop();
     try {
       scheduler_->wait();
@@ -190,7 +202,8 @@ public:
   void start(const core::GraphSpec &spec) {
     compiled_ = Compiler(*registry_, config_).compile(spec);
     for (auto &[name, task] : compiled_->resources.tasks) {
-      if (auto *input = dynamic_cast<IFrameInput *>(task.get())) inputs_.emplace(name, input);
+      if (auto *input = dynamic_cast<IFrameInput *>(task.get()))
+        inputs_.emplace(name, input);
       if (auto *output = dynamic_cast<IFrameOutput *>(task.get())) {
         auto &queue = outputs_[name];
         queue = std::make_unique<OutputQueue>();
@@ -198,18 +211,20 @@ public:
         output->set_sink(queue.get());
       }
     }
-    scheduler_ = std::make_unique<Scheduler>(compiled_->graph, compiled_->sections,
-                                             compiled_->resources);
+    scheduler_ =
+        std::make_unique<Scheduler>(compiled_->graph, compiled_->sections, compiled_->resources);
     scheduler_->set_on_finished([this](std::exception_ptr error) { end_.finish(error); });
     scheduler_->start();
   }
 
-  bool push(const std::string &name, const std::byte *data, const core::TDesc &desc,
-            std::vector<core::FrameRecord> records, std::function<void()> release,
-            std::optional<DeviceEvent> ready) {
+  bool push(
+      const std::string &name, const std::byte *data, const core::TDesc &desc,
+      std::vector<core::FrameRecord> records, std::function<void()> release,
+      std::optional<DeviceEvent> ready) {
     ReleaseGuard guard(std::move(release));
     IFrameInput &input = *find_rim(inputs_, name, "Input");
-    if (ready.has_value() && *ready != nullptr) device().synchronize(*ready);
+    if (ready.has_value() && *ready != nullptr)
+      device().synchronize(*ready);
     InputFrames frames;
     frames.data = data;
     frames.desc = desc;
@@ -220,9 +235,14 @@ public:
     else
       frames.release = guard.hand_on();
     switch (input.push(std::move(frames))) {
-    case IFrameInput::PushResult::Ok: return true;
-    case IFrameInput::PushResult::Stopped: end_.wait_and_rethrow(); return false;
-    case IFrameInput::PushResult::Closed: end_.rethrow_if_finished(); return false;
+    case IFrameInput::PushResult::Ok:
+      return true;
+    case IFrameInput::PushResult::Stopped:
+      end_.wait_and_rethrow();
+      return false;
+    case IFrameInput::PushResult::Closed:
+      end_.rethrow_if_finished();
+      return false;
     }
     return false;
   }
@@ -231,14 +251,17 @@ public:
     OutputQueue &queue = *find_rim(outputs_, name, "Output");
     bool eof = false;
     if (auto frames = queue.pop(eof))
-      return OutputTensor(std::move(frames->desc), frames->data, std::move(frames->records),
-                          std::move(frames->release));
-    if (!eof) end_.wait_and_rethrow();
+      return OutputTensor(
+          std::move(frames->desc), frames->data, std::move(frames->records),
+          std::move(frames->release));
+    if (!eof)
+      end_.wait_and_rethrow();
     return std::nullopt;
   }
 
   void end() {
-    for (const auto &[name, input] : inputs_) input->end();
+    for (const auto &[name, input] : inputs_)
+      input->end();
   }
 
   [[nodiscard]] const CompilerOutput &compiled() const { return *compiled_; }
@@ -252,14 +275,13 @@ private:
 
   // Frames enter a graph in Host memory: a Device tensor is copied with everything its view spans.
   void bring_to_host(InputFrames &frames) const {
-    Device &from = frames.desc.mem_loc == core::MemLoc::Device && !device().is_gpu()
-                       ? cuda_device()
-                       : device();
+    Device &from = frames.desc.mem_loc == core::MemLoc::Device && !device().is_gpu() ? cuda_device()
+                                                                                     : device();
     const size_t bytes = frames.desc.num_bytes();
     const auto block = std::make_shared<MemoryBlock>(from, core::MemLoc::Host, bytes);
     const Stream stream(from);
-    from.copy(block->get(), core::MemLoc::Host, frames.data, core::MemLoc::Device, bytes,
-              stream.get());
+    from.copy(
+        block->get(), core::MemLoc::Host, frames.data, core::MemLoc::Device, bytes, stream.get());
     from.synchronize(stream.get());
     frames.data = block->get();
     frames.desc.mem_loc = core::MemLoc::Host;
@@ -282,50 +304,59 @@ GraphRunner::GraphRunner(GraphRunner &&) noexcept = default;
 GraphRunner &GraphRunner::operator=(GraphRunner &&) noexcept = default;
 GraphRunner::~GraphRunner() = default;
 
-GraphRunner GraphRunner::from_file(const std::filesystem::path &path, Config config,
-                                   core::Registry *registry) {
+GraphRunner GraphRunner::from_file(
+    const std::filesystem::path &path, Config config, core::Registry *registry) {
   auto impl = std::make_unique<Impl>(registry, std::move(config));
   impl->start(core::GraphSpec::from_file(path));
   return GraphRunner(std::move(impl));
 }
 
-GraphRunner GraphRunner::from_json(std::string_view json, Config config,
-                                   core::Registry *registry) {
+GraphRunner GraphRunner::from_json(std::string_view json, Config config, core::Registry *registry) {
   auto impl = std::make_unique<Impl>(registry, std::move(config));
   impl->start(core::GraphSpec::from_json(json));
   return GraphRunner(std::move(impl));
 }
 
-GraphRunner GraphRunner::from_chain(std::string_view chain, Config config,
-                                    core::Registry *registry) {
+GraphRunner GraphRunner::from_chain(
+    std::string_view chain, Config config, core::Registry *registry) {
   auto impl = std::make_unique<Impl>(registry, std::move(config));
   impl->start(core::GraphSpec::from_chain(chain, impl->registry().keys()));
   return GraphRunner(std::move(impl));
 }
 
-bool GraphRunner::push(const std::string &input, const core::TView &frames,
-                       std::vector<core::FrameRecord> records, std::function<void()> release,
-                       std::optional<DeviceEvent> ready) {
-  return impl_->push(input, frames.data(), frames.desc, std::move(records), std::move(release),
-                     ready);
+bool GraphRunner::push(
+    const std::string &input, const core::TView &frames, std::vector<core::FrameRecord> records,
+    std::function<void()> release, std::optional<DeviceEvent> ready) {
+  return impl_->push(
+      input, frames.data(), frames.desc, std::move(records), std::move(release), ready);
 }
 
-bool GraphRunner::push(const std::string &input, const void *data, const core::TDesc &desc,
-                       std::vector<core::FrameRecord> records, std::function<void()> release,
-                       std::optional<DeviceEvent> ready) {
+bool GraphRunner::push(
+    const std::string &input, const void *data, const core::TDesc &desc,
+    std::vector<core::FrameRecord> records, std::function<void()> release,
+    std::optional<DeviceEvent> ready) {
   const auto *bytes = static_cast<const std::byte *>(data);
-  return impl_->push(input, bytes == nullptr ? nullptr : bytes + desc.offset, desc,
-                     std::move(records), std::move(release), ready);
+  return impl_->push(
+      input, bytes == nullptr ? nullptr : bytes + desc.offset, desc, std::move(records),
+      std::move(release), ready);
 }
 
 std::optional<OutputTensor> GraphRunner::pop(const std::string &output) {
   return impl_->pop(output);
 }
 
-void GraphRunner::end() { impl_->end(); }
-void GraphRunner::stop() { impl_->scheduler().request_stop(); }
+void GraphRunner::end() {
+  impl_->end();
+}
+void GraphRunner::stop() {
+  impl_->scheduler().request_stop();
+}
 
-const CompilerOutput &GraphRunner::compiled() const { return impl_->compiled(); }
-Scheduler &GraphRunner::scheduler() { return impl_->scheduler(); }
+const CompilerOutput &GraphRunner::compiled() const {
+  return impl_->compiled();
+}
+Scheduler &GraphRunner::scheduler() {
+  return impl_->scheduler();
+}
 
 }  // namespace holoflow::runtime

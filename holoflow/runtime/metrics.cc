@@ -13,7 +13,8 @@ std::map<std::string, NodeMetrics> Metrics::read(NodeRuntimes &nodes) {
   const std::lock_guard lock(mutex_);
   const auto now = Clock::now();
   const bool first = last_.empty();
-  if (!first && now - last_time_ < interval_) return latest_;
+  if (!first && now - last_time_ < interval_)
+    return latest_;
 
   const double seconds = first ? 0.0 : std::chrono::duration<double>(now - last_time_).count();
   last_.resize(nodes.size());

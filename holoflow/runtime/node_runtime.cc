@@ -9,7 +9,8 @@ namespace {
 std::vector<int> slots_of(const std::vector<bool> &mask) {
   std::vector<int> slots;
   for (size_t i = 0; i < mask.size(); ++i)
-    if (mask[i]) slots.push_back(static_cast<int>(i));
+    if (mask[i])
+      slots.push_back(static_cast<int>(i));
   return slots;
 }
 
@@ -19,25 +20,26 @@ size_t NodeRuntime::frames_per_pop() const {
   return output_records.empty() ? 1 : output_records.front().size();
 }
 
-NodeRuntimes::NodeRuntimes(const GraphPlan &graph, const std::vector<Section> &sections,
-                           ExecResources &resources, holoflow_event::Router &router,
-                           std::deque<Waker> &wakers) {
+NodeRuntimes::NodeRuntimes(
+    const GraphPlan &graph, const std::vector<Section> &sections, ExecResources &resources,
+    holoflow_event::Router &router, std::deque<Waker> &wakers) {
   nodes_.reserve(graph.nodes.size());
-  for (const auto &plan : graph.nodes) add_node(plan, resources, router);
+  for (const auto &plan : graph.nodes)
+    add_node(plan, resources, router);
   add_links(sections, wakers);
   add_records(sections, resources.tensor_descs.size());
 }
 
-void NodeRuntimes::add_node(const NodePlan &plan, ExecResources &resources,
-                            holoflow_event::Router &router) {
+void NodeRuntimes::add_node(
+    const NodePlan &plan, ExecResources &resources, holoflow_event::Router &router) {
   auto node = std::make_unique<NodeRuntime>();
   node->plan = &plan;
   node->task = resources.tasks.at(plan.spec.name).get();
   node->observer = dynamic_cast<IRunObserver *>(node->task);
   if (plan.infer.kind == core::TaskKind::Sync) {
     node->sync = dynamic_cast<core::ISyncTask *>(node->task);
-    node->events = std::make_unique<holoflow_event::Router::NodeHandles>(
-        router.bind_node(plan.spec.name));
+    node->events =
+        std::make_unique<holoflow_event::Router::NodeHandles>(router.bind_node(plan.spec.name));
   } else {
     node->async = dynamic_cast<core::IAsyncTask *>(node->task);
   }
@@ -62,17 +64,20 @@ void NodeRuntimes::add_node(const NodePlan &plan, ExecResources &resources,
 void NodeRuntimes::add_links(const std::vector<Section> &sections, std::deque<Waker> &wakers) {
   std::vector<Waker *> producers(nodes_.size(), nullptr), consumers(nodes_.size(), nullptr);
   for (size_t id = 0; id < sections.size(); ++id) {
-    for (const auto node : sections[id].async_prod) producers[node] = &wakers[id];
-    for (const auto node : sections[id].async_cons) consumers[node] = &wakers[id];
+    for (const auto node : sections[id].async_prod)
+      producers[node] = &wakers[id];
+    for (const auto node : sections[id].async_cons)
+      consumers[node] = &wakers[id];
   }
   for (size_t i = 0; i < nodes_.size(); ++i) {
     auto &node = *nodes_[i];
-    if (node.async == nullptr) continue;
+    if (node.async == nullptr)
+      continue;
     bool carries = false;
     for (const auto &records : node.plan->out_records)
       carries = carries || records.source == RecordPlan::Source::Fifo;
-    node.link = std::make_unique<AsyncLink>(*node.async, producers[i], consumers[i], carries,
-                                            node.observer == nullptr);
+    node.link = std::make_unique<AsyncLink>(
+        *node.async, producers[i], consumers[i], carries, node.observer == nullptr);
   }
 }
 
@@ -91,14 +96,17 @@ void NodeRuntimes::add_records(const std::vector<Section> &sections, size_t tens
     }
   };
   for (const auto &section : sections) {
-    for (const auto node : section.async_cons) add_outputs(*nodes_[node]);
-    for (const auto node : section.sync_topo) add_outputs(*nodes_[node]);
+    for (const auto node : section.async_cons)
+      add_outputs(*nodes_[node]);
+    for (const auto node : section.sync_topo)
+      add_outputs(*nodes_[node]);
   }
   for (auto &node : nodes_) {
     const auto add_spans = [&](const std::vector<int> &tids, auto &spans) {
       for (const auto tid : tids)
-        spans.emplace_back(record_sets_.empty() ? std::span<core::FrameRecord>()
-                                                : record_sets_[set_of[static_cast<size_t>(tid)]]);
+        spans.emplace_back(
+            record_sets_.empty() ? std::span<core::FrameRecord>()
+                                 : record_sets_[set_of[static_cast<size_t>(tid)]]);
     };
     add_spans(node->plan->in_tids, node->input_records);
     add_spans(node->plan->out_tids, node->output_records);

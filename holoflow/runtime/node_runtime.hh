@@ -24,16 +24,16 @@ struct NodeCounters {
 struct NodeRuntime {
   const NodePlan *plan = nullptr;
   core::ITask *task = nullptr;
-  core::ISyncTask *sync = nullptr;    ///< null for asynchronous nodes
+  core::ISyncTask *sync = nullptr;  ///< null for asynchronous nodes
   core::IAsyncTask *async = nullptr;  ///< null for synchronous nodes
   NodeStorageAdapter *adapter = nullptr;
-  std::unique_ptr<AsyncLink> link;    ///< asynchronous nodes only
-  IRunObserver *observer = nullptr;   ///< null where the task does not ask
+  std::unique_ptr<AsyncLink> link;  ///< asynchronous nodes only
+  IRunObserver *observer = nullptr;  ///< null where the task does not ask
   std::vector<core::TView> inputs, outputs;
   std::vector<std::span<core::FrameRecord>> input_records, output_records;
   std::vector<int> owned_inputs, owned_outputs;  ///< slot indices
-  bool touches_device = false;                   ///< a slot lies on the device
-  size_t host_bytes = 0, device_bytes = 0;       ///< of all slots, for the metrics
+  bool touches_device = false;  ///< a slot lies on the device
+  size_t host_bytes = 0, device_bytes = 0;  ///< of all slots, for the metrics
   std::unique_ptr<holoflow_event::Router::NodeHandles> events;  ///< synchronous nodes only
   NodeCounters counters;
 
@@ -45,9 +45,9 @@ struct NodeRuntime {
 class NodeRuntimes {
 public:
   /// `wakers` has one entry per section.
-  NodeRuntimes(const GraphPlan &graph, const std::vector<Section> &sections,
-               ExecResources &resources, holoflow_event::Router &router,
-               std::deque<Waker> &wakers);
+  NodeRuntimes(
+      const GraphPlan &graph, const std::vector<Section> &sections, ExecResources &resources,
+      holoflow_event::Router &router, std::deque<Waker> &wakers);
 
   [[nodiscard]] NodeRuntime &operator[](size_t index) { return *nodes_[index]; }
   [[nodiscard]] size_t size() const { return nodes_.size(); }

@@ -28,15 +28,15 @@ struct Picture {
   std::array<Plane, 4> planes = {};
 };
 
-/// Something pushed into an Input: either a picture, or a tensor in Host memory that holds one or more
-/// whole frames. The memory stays valid until `release` is called, exactly once, from any thread, also
-/// where the push fails or the run is stopped.
+/// Something pushed into an Input: either a picture, or a tensor in Host memory that holds one or
+/// more whole frames. The memory stays valid until `release` is called, exactly once, from any
+/// thread, also where the push fails or the run is stopped.
 struct InputFrames {
-  Picture picture = {};                    ///< used where picture.format is not empty
-  const std::byte *data = nullptr;         ///< else the first element of `desc`
-  core::TDesc desc = {};                   ///< may be strided
+  Picture picture = {};  ///< used where picture.format is not empty
+  const std::byte *data = nullptr;  ///< else the first element of `desc`
+  core::TDesc desc = {};  ///< may be strided
   std::vector<core::FrameRecord> records;  ///< one per frame; sequence numbers are set by the Input
-  std::function<void()> release;           ///< may be empty
+  std::function<void()> release;  ///< may be empty
 };
 
 /// The application's side of an Input task. push and end belong to one thread at a time.
@@ -45,15 +45,15 @@ public:
   virtual ~IFrameInput() = default;
 
   enum class PushResult {
-    Ok,       ///< taken; release is or will be called
+    Ok,  ///< taken; release is or will be called
     Stopped,  ///< the run is stopped or was interrupted; released unread
-    Closed,   ///< nobody downstream takes frames any more (or end() was called); released unread
+    Closed,  ///< nobody downstream takes frames any more (or end() was called); released unread
   };
 
   /// Waits while the queue is full.
   [[nodiscard]] virtual PushResult push(InputFrames &&frames) = 0;
-  /// No more frames in this run: execute() answers Eof once the queue is empty; a partly filled batch
-  /// is padded before.
+  /// No more frames in this run: execute() answers Eof once the queue is empty; a partly filled
+  /// batch is padded before.
   virtual void end() = 0;
   /// The tensor that one iteration takes.
   [[nodiscard]] virtual const core::TDesc &tensor() const = 0;
@@ -74,11 +74,11 @@ struct OutputFrames {
 class IFrameSink {
 public:
   virtual ~IFrameSink() = default;
-  /// Takes the frames over. May wait (back-pressure); must return soon after interrupt(). Eof: wants
-  /// no more, the section ends. Cancelled: the run is being stopped.
+  /// Takes the frames over. May wait (back-pressure); must return soon after interrupt(). Eof:
+  /// wants no more, the section ends. Cancelled: the run is being stopped.
   [[nodiscard]] virtual core::OpResult on_frames(OutputFrames &&frames) = 0;
-  /// The section ended: `eof` true when every frame that could come has come, false when the run was
-  /// stopped or failed. Called once a run.
+  /// The section ended: `eof` true when every frame that could come has come, false when the run
+  /// was stopped or failed. Called once a run.
   virtual void on_end(bool eof) = 0;
   /// Any thread: make a waiting on_frames return Cancelled.
   virtual void interrupt() noexcept = 0;
@@ -100,8 +100,9 @@ public:
 /// Tasks that want to know when runs begin and end. begin_run: start()'s thread, before any section
 /// runs; drops what an earlier run left. end_of_section: the section's thread, after its last
 /// iteration; synchronous tasks only. `eof` is false where the run was stopped or failed.
-/// An asynchronous task that implements this promises that its NotReady and nullopt change only with a
-/// push, a pop, a release, end_of_input() or the time of ready_at(), so that nobody polls it.
+/// An asynchronous task that implements this promises that its NotReady and nullopt change only
+/// with a push, a pop, a release, end_of_input() or the time of ready_at(), so that nobody polls
+/// it.
 class IRunObserver {
 public:
   virtual ~IRunObserver() = default;

@@ -23,13 +23,15 @@ public:
   void fail(std::exception_ptr error) {
     {
       const std::lock_guard lock(mutex_);
-      if (error_ == nullptr) error_ = error;
+      if (error_ == nullptr)
+        error_ = error;
     }
     stop();
   }
 
   void stop() {
-    if (!cancelled.exchange(true)) interrupt();
+    if (!cancelled.exchange(true))
+      interrupt();
   }
 
   void begin_run() {

@@ -2,9 +2,10 @@
 // The life of a run: start, stop, end; one thread per section.
 //
 //   idle ──start()──► running ──last section ends──► finished ──wait()──► idle
-//                        │ request_stop(), a task's error: `cancelled` is set, every task interrupted,
-//                        ▼ every section woken; each ends within its current call
-//                     stopping
+//                        │
+//                        ▼ request_stop() or a task's error
+//                     stopping: `cancelled` is set, every task is interrupted, every section woken;
+//                               each ends within its current call
 #include <pthread.h>
 
 #include <deque>
@@ -39,7 +40,8 @@ NodeLedger ledger_of(const NodeLedgerView &view) {
   ledger.skipped = view.skipped;
   ledger.failed = view.failed;
   ledger.held = view.held;
-  if (view.dropped > 0) ledger.dropped[view.dropped_reason] = view.dropped;
+  if (view.dropped > 0)
+    ledger.dropped[view.dropped_reason] = view.dropped;
   return ledger;
 }
 
@@ -52,8 +54,9 @@ nlohmann::json to_json(const NodeLedger &ledger) {
 
 class Scheduler::Impl {
 public:
-  Impl(const GraphPlan &graph, const std::vector<Section> &sections, ExecResources &resources,
-       std::chrono::milliseconds metrics_interval)
+  Impl(
+      const GraphPlan &graph, const std::vector<Section> &sections, ExecResources &resources,
+      std::chrono::milliseconds metrics_interval)
       : sections_(sections), wakers_(sections.size()),
         nodes_(graph, sections, resources, router_, wakers_), metrics_(metrics_interval) {
     for (size_t id = 0; id < sections.size(); ++id)
@@ -67,13 +70,16 @@ public:
   }
 
   void start() {
-    if (running_) return;
+    if (running_)
+      return;
     join();
     state_.begin_run();
     rethrown_ = false;
     for (auto &node : nodes_) {
-      if (node->link != nullptr) node->link->begin_run();
-      if (node->observer != nullptr) node->observer->begin_run();
+      if (node->link != nullptr)
+        node->link->begin_run();
+      if (node->observer != nullptr)
+        node->observer->begin_run();
     }
     running_ = true;
     sections_left_ = runners_.size();
@@ -86,7 +92,8 @@ public:
   }
 
   void request_stop() {
-    if (running_) state_.stop();
+    if (running_)
+      state_.stop();
   }
 
   void wait() {
@@ -109,9 +116,10 @@ public:
     std::map<std::string, NodeLedger> result;
     for (const auto &node : nodes_) {
       const auto *source = dynamic_cast<ILedgerSource *>(node->task);
-      if (source == nullptr && node->link == nullptr) continue;
-      auto ledger = source != nullptr ? ledger_of(source->ledger_view())
-                                      : ledger_of_foreign(*node->link);
+      if (source == nullptr && node->link == nullptr)
+        continue;
+      auto ledger =
+          source != nullptr ? ledger_of(source->ledger_view()) : ledger_of_foreign(*node->link);
       if (node->link != nullptr && node->link->discarded() > 0) {
         ledger.entered += node->link->discarded();
         ledger.dropped["consumer-ended"] += node->link->discarded();
@@ -127,17 +135,21 @@ private:
   void run_section(size_t id) {
     pthread_setname_np(pthread_self(), ("hf-section-" + std::to_string(id % 1000)).c_str());
     runners_[id].run();
-    if (--sections_left_ == 0) finish();
+    if (--sections_left_ == 0)
+      finish();
   }
 
   void finish() {
     running_ = false;
-    if (on_finished) on_finished(state_.error());
+    if (on_finished)
+      on_finished(state_.error());
   }
 
   void interrupt() {
-    for (auto &node : nodes_) node->task->interrupt();
-    for (auto &waker : wakers_) waker.notify();
+    for (auto &node : nodes_)
+      node->task->interrupt();
+    for (auto &waker : wakers_)
+      waker.notify();
   }
 
   void join() { threads_.clear(); }
@@ -155,16 +167,27 @@ private:
   std::vector<std::jthread> threads_;
 };
 
-Scheduler::Scheduler(const GraphPlan &graph, const std::vector<Section> &sections,
-                     ExecResources &resources, std::chrono::milliseconds metrics_interval)
+Scheduler::Scheduler(
+    const GraphPlan &graph, const std::vector<Section> &sections, ExecResources &resources,
+    std::chrono::milliseconds metrics_interval)
     : impl_(std::make_unique<Impl>(graph, sections, resources, metrics_interval)) {}
 Scheduler::~Scheduler() = default;
 
-void Scheduler::start() { impl_->start(); }
-void Scheduler::request_stop() { impl_->request_stop(); }
-void Scheduler::wait() { impl_->wait(); }
-bool Scheduler::is_running() const { return impl_->is_running(); }
-bool Scheduler::stop_requested() const { return impl_->stop_requested(); }
+void Scheduler::start() {
+  impl_->start();
+}
+void Scheduler::request_stop() {
+  impl_->request_stop();
+}
+void Scheduler::wait() {
+  impl_->wait();
+}
+bool Scheduler::is_running() const {
+  return impl_->is_running();
+}
+bool Scheduler::stop_requested() const {
+  return impl_->stop_requested();
+}
 
 void Scheduler::set_metrics_interval(std::chrono::milliseconds interval) {
   impl_->metrics().set_interval(interval);
@@ -183,14 +206,18 @@ std::optional<holoflow_event::Event> Scheduler::ui_try_receive() noexcept {
   return impl_->router().ui_try_receive();
 }
 
-std::map<std::string, NodeLedger> Scheduler::ledger() const { return impl_->ledger(); }
+std::map<std::string, NodeLedger> Scheduler::ledger() const {
+  return impl_->ledger();
+}
 
 nlohmann::json Scheduler::stats() const {
   auto nodes = nlohmann::json::object();
-  for (const auto &[name, ledger] : impl_->ledger()) nodes[name] = to_json(ledger);
-  return {{"running", is_running()},
-          {"nodes", std::move(nodes)},
-          {"events_dropped", impl_->router().dropped()}};
+  for (const auto &[name, ledger] : impl_->ledger())
+    nodes[name] = to_json(ledger);
+  return {
+      {"running", is_running()},
+      {"nodes", std::move(nodes)},
+      {"events_dropped", impl_->router().dropped()}};
 }
 
 void Scheduler::set_on_finished(std::function<void(std::exception_ptr)> callback) {

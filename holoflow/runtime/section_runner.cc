@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // One iteration of a section in six steps, and how it waits.
 //
-// With one set of buffers per section an iteration waits for its device work at three places: before
-// a host node, before an asynchronous producer that does not order device work itself, and before
-// slots go back.
+// With one set of buffers per section an iteration waits for its device work at three places:
+// before a host node, before an asynchronous producer that does not order device work itself, and
+// before slots go back.
 #include "holoflow/runtime/section_runner.hh"
 
 #include <algorithm>
@@ -21,17 +21,20 @@ constexpr std::chrono::microseconds last_back_off{20'000};
 
 }  // namespace
 
-SectionRunner::SectionRunner(const Section &section, NodeRuntimes &nodes, Waker &waker,
-                             RunState &state, ExecResources &resources)
+SectionRunner::SectionRunner(
+    const Section &section, NodeRuntimes &nodes, Waker &waker, RunState &state,
+    ExecResources &resources)
     : section_(section), waker_(waker), state_(state),
       device_(section.device < 0 ? nullptr : resources.streams.at(section.id).device()) {
   const auto collect = [&](const std::vector<size_t> &indices, std::vector<NodeRuntime *> &list) {
-    for (const auto index : indices) list.push_back(&nodes[index]);
+    for (const auto index : indices)
+      list.push_back(&nodes[index]);
   };
   collect(section.async_cons, consumers_);
   collect(section.sync_topo, nodes_);
   collect(section.async_prod, producers_);
-  for (const auto *node : nodes_) has_sink_ = has_sink_ || node->outputs.empty();
+  for (const auto *node : nodes_)
+    has_sink_ = has_sink_ || node->outputs.empty();
   if (device_ != nullptr) {
     const DeviceScope scope(*device_);
     event_ = Event(*device_);
@@ -41,7 +44,8 @@ SectionRunner::SectionRunner(const Section &section, NodeRuntimes &nodes, Waker 
 void SectionRunner::run() noexcept {
   try {
     std::optional<DeviceScope> scope;
-    if (device_ != nullptr) scope.emplace(*device_);
+    if (device_ != nullptr)
+      scope.emplace(*device_);
     auto reason = OpResult::Cancelled;
     try {
       reason = loop();
@@ -59,38 +63,47 @@ OpResult SectionRunner::loop() {
   device_is_behind_ = false;
   for (;;) {
     const auto result = iterate();
-    if (result != OpResult::Ok) return result;
+    if (result != OpResult::Ok)
+      return result;
   }
 }
 
 OpResult SectionRunner::iterate() {
   iteration_.clear();
   auto result = acquire_inputs();
-  if (result == OpResult::Ok) result = pop_consumers();
-  if (result == OpResult::Ok) result = execute_nodes();
-  if (result != OpResult::Ok) return result;
+  if (result == OpResult::Ok)
+    result = pop_consumers();
+  if (result == OpResult::Ok)
+    result = execute_nodes();
+  if (result != OpResult::Ok)
+    return result;
   wait_before_push();
   result = push_producers();
-  if (result != OpResult::Ok) return result;
+  if (result != OpResult::Ok)
+    return result;
   release_outputs();
   return everyone_behind_has_ended() ? OpResult::Eof : OpResult::Ok;
 }
 
 void SectionRunner::end(OpResult reason) {
   // Device work may still read memory that the neighbours free or reuse.
-  if (device_is_behind_) wait_for_device();
+  if (device_is_behind_)
+    wait_for_device();
   for (const auto &[node, slot] : iteration_.acquired) {
     enter(*node, "abandon_input");
     give_back(*node, slot);
   }
   for (auto *node : producers_) {
     enter(*node, "end_of_input");
-    if (reason == OpResult::Eof) node->link->producer_ended();
+    if (reason == OpResult::Eof)
+      node->link->producer_ended();
   }
-  for (auto *node : consumers_) node->link->consumer_ended();
+  for (auto *node : consumers_)
+    node->link->consumer_ended();
   for (auto *node : nodes_) {
     enter(*node, "end_of_section");
-    if (node->observer != nullptr) node->observer->end_of_section(reason == OpResult::Eof);
+    if (node->observer != nullptr)
+      node->observer->end_of_section(reason == OpResult::Eof);
   }
 }
 
@@ -98,12 +111,14 @@ void SectionRunner::end(OpResult reason) {
 OpResult SectionRunner::acquire_inputs() {
   const auto acquire_all = [&](NodeRuntime &node) {
     for (const auto slot : node.owned_inputs)
-      if (const auto result = acquire(node, slot); result != OpResult::Ok) return result;
+      if (const auto result = acquire(node, slot); result != OpResult::Ok)
+        return result;
     return OpResult::Ok;
   };
   for (auto *list : {&nodes_, &producers_})
     for (auto *node : *list)
-      if (const auto result = acquire_all(*node); result != OpResult::Ok) return result;
+      if (const auto result = acquire_all(*node); result != OpResult::Ok)
+        return result;
   return OpResult::Ok;
 }
 
@@ -111,7 +126,8 @@ OpResult SectionRunner::acquire(NodeRuntime &node, int slot) {
   enter(node, "acquire_input");
   back_off_ = first_back_off;
   for (;;) {
-    if (state_.cancelled) return OpResult::Cancelled;
+    if (state_.cancelled)
+      return OpResult::Cancelled;
     const auto epoch = waker_.epoch();
     if (node.link != nullptr && node.link->consumer_gone()) {
       lend_discard_memory(node, slot);
@@ -129,7 +145,8 @@ OpResult SectionRunner::acquire(NodeRuntime &node, int slot) {
 // Step 2: one item from every queue that ends here.
 OpResult SectionRunner::pop_consumers() {
   for (auto *node : consumers_)
-    if (const auto result = pop(*node); result != OpResult::Ok) return result;
+    if (const auto result = pop(*node); result != OpResult::Ok)
+      return result;
   return OpResult::Ok;
 }
 
@@ -138,21 +155,25 @@ OpResult SectionRunner::pop(NodeRuntime &node) {
   back_off_ = first_back_off;
   core::AsyncPopCtx context{node.outputs, &state_.cancelled, node.output_records};
   for (;;) {
-    if (state_.cancelled) return OpResult::Cancelled;
+    if (state_.cancelled)
+      return OpResult::Cancelled;
     const auto epoch = waker_.epoch();
     const auto result = node.async->try_pop(context);
     if (result == OpResult::Ok) {
       if (node.touches_device && !node.plan->infer.hands_over_by_event)
         device_is_behind_ = device_ != nullptr;
-      node.link->consumer_popped(node.link->carries_records() ? node.output_records.front()
-                                                              : std::span<core::FrameRecord>(),
-                                 node.frames_per_pop());
+      node.link->consumer_popped(
+          node.link->carries_records() ? node.output_records.front()
+                                       : std::span<core::FrameRecord>(),
+          node.frames_per_pop());
       ++node.counters.runs;
       iteration_.finished.push_back(&node);
       return OpResult::Ok;
     }
-    if (result != OpResult::NotReady) return result;
-    if (node.link->consumer_is_drained(AsyncLink::Clock::now())) return OpResult::Eof;
+    if (result != OpResult::NotReady)
+      return result;
+    if (node.link->consumer_is_drained(AsyncLink::Clock::now()))
+      return OpResult::Eof;
     sleep(epoch, node.link->polled(), node.async->ready_at());
   }
 }
@@ -160,7 +181,8 @@ OpResult SectionRunner::pop(NodeRuntime &node) {
 // Step 3: the synchronous nodes in order.
 OpResult SectionRunner::execute_nodes() {
   for (auto *node : nodes_) {
-    if (const auto result = execute(*node); result != OpResult::Ok) return result;
+    if (const auto result = execute(*node); result != OpResult::Ok)
+      return result;
     consumed_inputs(*node);
     write_records(*node);
     iteration_.finished.push_back(node);
@@ -170,20 +192,22 @@ OpResult SectionRunner::execute_nodes() {
 
 OpResult SectionRunner::execute(NodeRuntime &node) {
   enter(node, "execute");
-  if (state_.cancelled) return OpResult::Cancelled;
+  if (state_.cancelled)
+    return OpResult::Cancelled;
   // A host node reads what the device wrote, or overwrites what it still reads.
-  if (!node.touches_device && device_is_behind_) wait_for_device();
-  core::SyncCtx context{node.inputs,          node.outputs,
-                        &state_.cancelled,    &node.events->writer,
-                        &node.events->reader, node.input_records,
+  if (!node.touches_device && device_is_behind_)
+    wait_for_device();
+  core::SyncCtx context{node.inputs,          node.outputs,         &state_.cancelled,
+                        &node.events->writer, &node.events->reader, node.input_records,
                         node.output_records};
   const bool measuring = state_.measuring.load(std::memory_order_relaxed);
   const auto begin = measuring ? AsyncLink::Clock::now() : AsyncLink::Clock::time_point{};
   const auto result = node.sync->execute(context);
-  if (node.touches_device) device_is_behind_ = device_ != nullptr;
+  if (node.touches_device)
+    device_is_behind_ = device_ != nullptr;
   if (measuring) {
-    const auto duration = std::chrono::duration_cast<std::chrono::nanoseconds>(
-        AsyncLink::Clock::now() - begin);
+    const auto duration =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(AsyncLink::Clock::now() - begin);
     node.counters.duration_ns += static_cast<uint64_t>(duration.count());
   }
   ++node.counters.runs;
@@ -192,26 +216,30 @@ OpResult SectionRunner::execute(NodeRuntime &node) {
 
 OpResult SectionRunner::check_sync_result(const NodeRuntime &node, OpResult result) const {
   if (result == OpResult::NotReady)
-    throw std::logic_error("a synchronous task returned NotReady; only asynchronous tasks may, " +
-                           node.plan->spec.kind + " must wait, finish or throw");
+    throw std::logic_error(
+        "a synchronous task returned NotReady; only asynchronous tasks may, " +
+        node.plan->spec.kind + " must wait, finish or throw");
   return result;
 }
 
 // Step 4: an ordinary asynchronous producer reads finished work only. Tasks that synchronise the
 // stream themselves come first in the list, so their wait may serve the rest.
 void SectionRunner::wait_before_push() {
-  if (!device_is_behind_) return;
+  if (!device_is_behind_)
+    return;
   const bool ordinary = std::any_of(producers_.begin(), producers_.end(), [](NodeRuntime *node) {
     const auto &infer = node->plan->infer;
     return !infer.synchronizes_producer_stream && !infer.hands_over_by_event;
   });
-  if (ordinary) wait_for_device();
+  if (ordinary)
+    wait_for_device();
 }
 
 // Step 5: one item into every queue that begins here.
 OpResult SectionRunner::push_producers() {
   for (auto *node : producers_)
-    if (const auto result = push(*node); result != OpResult::Ok) return result;
+    if (const auto result = push(*node); result != OpResult::Ok)
+      return result;
   return OpResult::Ok;
 }
 
@@ -220,7 +248,8 @@ OpResult SectionRunner::push(NodeRuntime &node) {
   back_off_ = first_back_off;
   core::AsyncPushCtx context{node.inputs, &state_.cancelled, node.input_records};
   for (;;) {
-    if (state_.cancelled) return OpResult::Cancelled;
+    if (state_.cancelled)
+      return OpResult::Cancelled;
     const auto epoch = waker_.epoch();
     if (node.link->consumer_gone()) {
       discard(node);
@@ -229,12 +258,14 @@ OpResult SectionRunner::push(NodeRuntime &node) {
     const auto result = node.async->try_push(context);
     if (result == OpResult::Ok) {
       consumed_inputs(node);
-      node.link->producer_pushed(node.input_records.empty() ? std::span<core::FrameRecord>()
-                                                            : node.input_records.front());
-      if (node.plan->infer.synchronizes_producer_stream) device_is_behind_ = false;
+      node.link->producer_pushed(
+          node.input_records.empty() ? std::span<core::FrameRecord>() : node.input_records.front());
+      if (node.plan->infer.synchronizes_producer_stream)
+        device_is_behind_ = false;
       return OpResult::Ok;
     }
-    if (result != OpResult::NotReady) return result;
+    if (result != OpResult::NotReady)
+      return result;
     sleep(epoch, node.link->polled());
   }
 }
@@ -242,11 +273,15 @@ OpResult SectionRunner::push(NodeRuntime &node) {
 // Step 6: memory that queues and sources lent goes back.
 void SectionRunner::release_outputs() {
   for (auto *node : iteration_.finished) {
-    if (node->owned_outputs.empty()) continue;
+    if (node->owned_outputs.empty())
+      continue;
     enter(*node, "release_output");
-    if (device_is_behind_ && !node->plan->infer.hands_over_by_event) wait_for_device();
-    for (const auto slot : node->owned_outputs) node->task->release_output(slot);
-    if (node->link != nullptr) node->link->consumer_released();
+    if (device_is_behind_ && !node->plan->infer.hands_over_by_event)
+      wait_for_device();
+    for (const auto slot : node->owned_outputs)
+      node->task->release_output(slot);
+    if (node->link != nullptr)
+      node->link->consumer_released();
   }
 }
 
@@ -260,7 +295,8 @@ void SectionRunner::give_back(NodeRuntime &node, int slot) {
 }
 
 void SectionRunner::discard(NodeRuntime &node) {
-  for (const auto slot : node.owned_inputs) give_back(node, slot);
+  for (const auto slot : node.owned_inputs)
+    give_back(node, slot);
   consumed_inputs(node);
   node.link->producer_discarded(node.input_records.empty() ? 1 : node.input_records.front().size());
 }
@@ -275,23 +311,27 @@ void SectionRunner::lend_discard_memory(NodeRuntime &node, int slot) {
 }
 
 void SectionRunner::consumed_inputs(const NodeRuntime &node) {
-  if (node.owned_inputs.empty()) return;
-  std::erase_if(iteration_.acquired,
-                [&](const Iteration::Acquired &acquired) { return acquired.node == &node; });
+  if (node.owned_inputs.empty())
+    return;
+  std::erase_if(iteration_.acquired, [&](const Iteration::Acquired &acquired) {
+    return acquired.node == &node;
+  });
 }
 
 void SectionRunner::write_records(NodeRuntime &node) {
   using Source = RecordPlan::Source;
   for (size_t out = 0; out < node.plan->out_records.size(); ++out) {
     const auto &plan = node.plan->out_records[out];
-    if (plan.source != Source::Merged) continue;
+    if (plan.source != Source::Merged)
+      continue;
     const auto &inputs = node.input_records.front();
     const auto newest = std::find_if(inputs.rbegin(), inputs.rend(), [](const auto &record) {
       return (record.flags & core::FrameRecord::Padding) == 0;
     });
     auto &record = node.output_records[out].front();
     record = newest == inputs.rend() ? inputs.back() : *newest;
-    if (record.duration_ns > 0) record.duration_ns *= static_cast<int64_t>(plan.stride);
+    if (record.duration_ns > 0)
+      record.duration_ns *= static_cast<int64_t>(plan.stride);
   }
 }
 
@@ -302,13 +342,15 @@ void SectionRunner::wait_for_device() {
 }
 
 bool SectionRunner::everyone_behind_has_ended() const {
-  if (has_sink_ || producers_.empty()) return false;
-  return std::all_of(producers_.begin(), producers_.end(),
-                     [](const NodeRuntime *node) { return node->link->consumer_gone(); });
+  if (has_sink_ || producers_.empty())
+    return false;
+  return std::all_of(producers_.begin(), producers_.end(), [](const NodeRuntime *node) {
+    return node->link->consumer_gone();
+  });
 }
 
-void SectionRunner::sleep(uint64_t epoch, bool polled,
-                          std::optional<Waker::Clock::time_point> deadline) {
+void SectionRunner::sleep(
+    uint64_t epoch, bool polled, std::optional<Waker::Clock::time_point> deadline) {
   if (!deadline && polled) {
     deadline = Waker::Clock::now() + back_off_;
     back_off_ = std::min(2 * back_off_, last_back_off);

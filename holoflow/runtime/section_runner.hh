@@ -18,7 +18,7 @@ struct Iteration {
     NodeRuntime *node;
     int slot;
   };
-  std::vector<Acquired> acquired;       ///< lent inputs that nobody has consumed yet
+  std::vector<Acquired> acquired;  ///< lent inputs that nobody has consumed yet
   std::vector<NodeRuntime *> finished;  ///< nodes that returned Ok, in order
 
   void clear() {
@@ -37,8 +37,9 @@ struct Iteration {
 /// Threads: run() on the section's thread; nothing else may be called meanwhile.
 class SectionRunner {
 public:
-  SectionRunner(const Section &section, NodeRuntimes &nodes, Waker &waker, RunState &state,
-                ExecResources &resources);
+  SectionRunner(
+      const Section &section, NodeRuntimes &nodes, Waker &waker, RunState &state,
+      ExecResources &resources);
 
   /// Never throws: a failure goes to RunState::fail with its place.
   void run() noexcept;
@@ -71,8 +72,8 @@ private:
 
   /// Sleeps until something changed since `epoch`, until the deadline, or, where a task must be
   /// polled, for a time that doubles with each call.
-  void sleep(uint64_t epoch, bool polled,
-             std::optional<Waker::Clock::time_point> deadline = std::nullopt);
+  void sleep(
+      uint64_t epoch, bool polled, std::optional<Waker::Clock::time_point> deadline = std::nullopt);
 
   void enter(const NodeRuntime &node, const char *phase) {
     current_node_ = &node;
@@ -85,8 +86,8 @@ private:
   RunState &state_;
   Device *device_ = nullptr;  // null on the CPU
   std::vector<NodeRuntime *> consumers_, nodes_, producers_;
-  bool has_sink_ = false;     // a synchronous node without outputs
-  Event event_;               // marks the stream's end for waits that do not spin
+  bool has_sink_ = false;  // a synchronous node without outputs
+  Event event_;  // marks the stream's end for waits that do not spin
   bool device_is_behind_ = false;  // stream work was enqueued since the last wait
 
   Iteration iteration_;

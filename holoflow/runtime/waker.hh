@@ -28,7 +28,8 @@ public:
     // Sequentially consistent on both sides: either the sleeper sees the new epoch, or this thread
     // sees the sleeper.
     epoch_.fetch_add(1);
-    if (!sleeping_.load()) return;
+    if (!sleeping_.load())
+      return;
     const std::lock_guard lock(mutex_);
     condition_.notify_one();
   }

@@ -21,8 +21,8 @@ void register_fft(core::Registry &registry);
 void register_fftshift(core::Registry &registry);
 void register_filter2d(core::Registry &registry);
 
-// In the CUDA module: add the makers for Device tensors. Called from builtin_tasks_cuda.cc. Slice has
-// none: a view moves no data, so its Host task serves both.
+// In the CUDA module: add the makers for Device tensors. Called from builtin_tasks_cuda.cc. Slice
+// has none: a view moves no data, so its Host task serves both.
 void register_elementwise_cuda(core::Registry &registry);
 void register_arithmetic_cuda(core::Registry &registry);
 void register_affine_cuda(core::Registry &registry);

@@ -17,13 +17,13 @@ namespace holoflow::tasks {
 
 /// What JSON values a param takes; several may be or-ed.
 enum ParamTypes : unsigned {
-  Int = 1u << 0,          ///< 4, not 4.0
-  Number = 1u << 1,       ///< any JSON number
+  Int = 1u << 0,  ///< 4, not 4.0
+  Number = 1u << 1,  ///< any JSON number
   String = 1u << 2,
   IntArray = 1u << 3,
   NumberArray = 1u << 4,
   Null = 1u << 5,
-  SliceArray = 1u << 6,   ///< ints and {start, stop, step} objects
+  SliceArray = 1u << 6,  ///< ints and {start, stop, step} objects
 };
 
 struct ParamSpec {
@@ -32,9 +32,9 @@ struct ParamSpec {
   std::string doc;
   /// Missing: the param is required.
   std::optional<nlohmann::json> default_value = {};
-  std::optional<double> minimum = {};       ///< inclusive, of each number
-  bool exclusive_minimum = false;           ///< the minimum itself is refused
-  std::vector<std::string> choices = {};    ///< strings allowed, empty = any
+  std::optional<double> minimum = {};  ///< inclusive, of each number
+  bool exclusive_minimum = false;  ///< the minimum itself is refused
+  std::vector<std::string> choices = {};  ///< strings allowed, empty = any
 };
 
 struct SlotSpec {
@@ -56,21 +56,21 @@ struct InferContext {
 class IContextualFactory {
 public:
   virtual ~IContextualFactory() = default;
-  [[nodiscard]] virtual core::InferResult infer_in(const InferContext &context,
-                                                   std::span<const core::TDesc> input_descs,
-                                                   const nlohmann::json &settings) const = 0;
+  [[nodiscard]] virtual core::InferResult infer_in(
+      const InferContext &context, std::span<const core::TDesc> input_descs,
+      const nlohmann::json &settings) const = 0;
 };
 class IContextualSyncFactory : public IContextualFactory {
 public:
-  [[nodiscard]] virtual std::unique_ptr<core::ISyncTask>
-  create_in(const InferContext &context, std::span<const core::TDesc> input_descs,
-            const nlohmann::json &settings, const core::SyncCreateCtx &ctx) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<core::ISyncTask> create_in(
+      const InferContext &context, std::span<const core::TDesc> input_descs,
+      const nlohmann::json &settings, const core::SyncCreateCtx &ctx) const = 0;
 };
 class IContextualAsyncFactory : public IContextualFactory {
 public:
-  [[nodiscard]] virtual std::unique_ptr<core::IAsyncTask>
-  create_in(const InferContext &context, std::span<const core::TDesc> input_descs,
-            const nlohmann::json &settings, const core::AsyncCreateCtx &ctx) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<core::IAsyncTask> create_in(
+      const InferContext &context, std::span<const core::TDesc> input_descs,
+      const nlohmann::json &settings, const core::AsyncCreateCtx &ctx) const = 0;
 };
 
 /// What a maker gets. `params` is complete: every param of the spec is present, defaults filled in.
@@ -88,7 +88,8 @@ using AsyncMaker =
 /// Checks inputs beyond SlotSpec (number of inputs, element types and param types are already
 /// checked) and describes outputs. Throws std::invalid_argument: expected, got, what to do.
 using InferFunction = std::function<core::InferResult(
-    const InferContext &context, std::span<const core::TDesc> inputs, const nlohmann::json &params)>;
+    const InferContext &context, std::span<const core::TDesc> inputs,
+    const nlohmann::json &params)>;
 
 struct TaskSpec {
   std::string type;
@@ -97,7 +98,7 @@ struct TaskSpec {
   std::vector<SlotSpec> outputs;
   std::vector<ParamSpec> params;
   InferFunction infer;
-  SyncMaker make_sync = {};    ///< Host implementation of a synchronous task …
+  SyncMaker make_sync = {};  ///< Host implementation of a synchronous task …
   AsyncMaker make_async = {};  ///< … or of an asynchronous one; exactly one is set
   /// Host implementation serves Device tensors too (views, tasks that only use the device seam).
   bool host_maker_serves_device = false;
@@ -111,13 +112,13 @@ public:
   std::string pointer;
 };
 
-/// Params with defaults filled in. Throws ParamError for unknown names (with the nearest valid one),
-/// wrong types, values out of range, missing required params. Null settings count as {}.
+/// Params with defaults filled in. Throws ParamError for unknown names (with the nearest valid
+/// one), wrong types, values out of range, missing required params. Null settings count as {}.
 [[nodiscard]] nlohmann::json complete_params(const TaskSpec &spec, const nlohmann::json &settings);
 
 /// Every fault of the settings, not only the first.
-[[nodiscard]] std::vector<ParamError> check_params(const TaskSpec &spec,
-                                                   const nlohmann::json &settings);
+[[nodiscard]] std::vector<ParamError> check_params(
+    const TaskSpec &spec, const nlohmann::json &settings);
 
 /// Registers the spec as a factory under its type.
 void register_spec(core::Registry &registry, TaskSpec spec);
@@ -125,10 +126,9 @@ void register_spec(core::Registry &registry, TaskSpec spec);
 /// The spec behind a registered type, or null for foreign factories.
 [[nodiscard]] const TaskSpec *find_spec(const core::Registry &registry, const std::string &type);
 
-/// Called by the CUDA module: the implementation of a registered spec for Device tensors. It is used
-/// whenever an input or output is on Device. Throws std::out_of_range for an unknown type.
+/// Called by the CUDA module: the implementation of a registered spec for Device tensors. It is
+/// used whenever an input or output is on Device. Throws std::out_of_range for an unknown type.
 void add_device_maker(core::Registry &registry, const std::string &type, SyncMaker maker);
 void add_device_maker(core::Registry &registry, const std::string &type, AsyncMaker maker);
-
 
 }  // namespace holoflow::tasks

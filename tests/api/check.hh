@@ -20,9 +20,11 @@ namespace runtime = holoflow::runtime;
 class Numbers final : public core::ISyncTask {
 public:
   core::OpResult execute(core::SyncCtx &ctx) override {
-    if (next_ == 5) return core::OpResult::Eof;
+    if (next_ == 5)
+      return core::OpResult::Eof;
     auto *to = reinterpret_cast<float *>(ctx.outputs[0].data());
-    for (int i = 0; i < 4; ++i) to[i] = static_cast<float>(next_ + i);
+    for (int i = 0; i < 4; ++i)
+      to[i] = static_cast<float>(next_ + i);
     ++next_;
     return core::OpResult::Ok;
   }
@@ -43,8 +45,9 @@ public:
         .kind = core::TaskKind::Sync,
     };
   }
-  std::unique_ptr<core::ISyncTask> create(std::span<const core::TDesc>, const nlohmann::json &,
-                                          const core::SyncCreateCtx &) const override {
+  std::unique_ptr<core::ISyncTask> create(
+      std::span<const core::TDesc>, const nlohmann::json &,
+      const core::SyncCreateCtx &) const override {
     return std::make_unique<Numbers>();
   }
 };
@@ -70,8 +73,8 @@ private:
 class JudgeFactory final : public core::ISyncTaskFactory {
 public:
   explicit JudgeFactory(double (*expected)(double)) : expected_(expected) {}
-  core::InferResult infer(std::span<const core::TDesc> inputs,
-                          const nlohmann::json &) const override {
+  core::InferResult infer(
+      std::span<const core::TDesc> inputs, const nlohmann::json &) const override {
     return core::InferResult{
         .input_descs = {inputs.begin(), inputs.end()},
         .output_descs = {},
@@ -81,8 +84,9 @@ public:
         .kind = core::TaskKind::Sync,
     };
   }
-  std::unique_ptr<core::ISyncTask> create(std::span<const core::TDesc>, const nlohmann::json &,
-                                          const core::SyncCreateCtx &) const override {
+  std::unique_ptr<core::ISyncTask> create(
+      std::span<const core::TDesc>, const nlohmann::json &,
+      const core::SyncCreateCtx &) const override {
     return std::make_unique<Judge>(expected_);
   }
 
@@ -91,8 +95,9 @@ private:
 };
 
 /// numbers → nodes… → judge. Returns an exit status: 0 right, 1 wrong.
-inline int check(core::Registry &registry, const std::vector<core::NodeSpec> &nodes,
-                 double (*expected)(double), runtime::CompilerConfig config = {}) {
+inline int check(
+    core::Registry &registry, const std::vector<core::NodeSpec> &nodes, double (*expected)(double),
+    runtime::CompilerConfig config = {}) {
   static int number = 0;
   const auto suffix = std::to_string(number++);
   registry.register_sync("Numbers" + suffix, std::make_unique<NumbersFactory>());
@@ -112,7 +117,8 @@ inline int check(core::Registry &registry, const std::vector<core::NodeSpec> &no
     scheduler.start();
     scheduler.wait();
     const auto &judge = dynamic_cast<Judge &>(*output->resources.tasks.at("judge"));
-    if (judge.seen != 5) throw std::runtime_error(std::to_string(judge.seen) + " of 5 frames came");
+    if (judge.seen != 5)
+      throw std::runtime_error(std::to_string(judge.seen) + " of 5 frames came");
   } catch (const std::exception &error) {
     std::fprintf(stderr, "%s: %s\n", nodes[nodes.size() / 2].kind.c_str(), error.what());
     return 1;
@@ -121,7 +127,11 @@ inline int check(core::Registry &registry, const std::vector<core::NodeSpec> &no
   return 0;
 }
 
-inline double same(double value) { return value; }
-inline double square_root(double value) { return std::sqrt(value); }
+inline double same(double value) {
+  return value;
+}
+inline double square_root(double value) {
+  return std::sqrt(value);
+}
 
 }  // namespace api_test

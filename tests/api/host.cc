@@ -16,6 +16,6 @@ int main() {
       std::make_unique<HostLimiterFactory<HostSlotLimiter, core::MemLoc::Host, true>>());
   const nlohmann::json fast{{"max_fps", 10000.0}};
   return check(registry, {{"sqrt", "SqrtCpu", {}}}, square_root) |
-         check(registry, {{"limiter", "StagingLimiter", fast}}, same) |
-         check(registry, {{"limiter", "SlotLimiter", fast}}, same);
+      check(registry, {{"limiter", "StagingLimiter", fast}}, same) |
+      check(registry, {{"limiter", "SlotLimiter", fast}}, same);
 }

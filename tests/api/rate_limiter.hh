@@ -21,12 +21,13 @@ using Clock = std::chrono::steady_clock;
 
 inline Clock::duration period_of(const nlohmann::json &settings) {
   const auto max_fps = settings.at("max_fps").get<double>();
-  if (!(max_fps > 0)) throw std::invalid_argument("max_fps must be above 0");
+  if (!(max_fps > 0))
+    throw std::invalid_argument("max_fps must be above 0");
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(1.0 / max_fps));
 }
 
-inline core::InferResult infer_rate_limiter(std::span<const core::TDesc> inputs, core::MemLoc loc,
-                                            bool owns) {
+inline core::InferResult infer_rate_limiter(
+    std::span<const core::TDesc> inputs, core::MemLoc loc, bool owns) {
   if (inputs.size() != 1 || inputs[0].mem_loc != loc)
     throw std::invalid_argument("a rate limiter has one input in its own memory");
   const auto &input = inputs[0];
@@ -48,17 +49,21 @@ public:
       : staging_(desc.num_bytes()), period_(period), next_(Clock::now()) {}
 
   core::OpResult try_push(core::AsyncPushCtx &ctx) override {
-    if (ctx.cancelled->load(std::memory_order_relaxed)) return core::OpResult::Cancelled;
-    if (full_.load(std::memory_order_acquire)) return core::OpResult::NotReady;
+    if (ctx.cancelled->load(std::memory_order_relaxed))
+      return core::OpResult::Cancelled;
+    if (full_.load(std::memory_order_acquire))
+      return core::OpResult::NotReady;
     std::memcpy(staging_.data(), ctx.inputs[0].data(), staging_.size());
     full_.store(true, std::memory_order_release);
     return core::OpResult::Ok;
   }
 
   core::OpResult try_pop(core::AsyncPopCtx &ctx) override {
-    if (ctx.cancelled->load(std::memory_order_relaxed)) return core::OpResult::Cancelled;
+    if (ctx.cancelled->load(std::memory_order_relaxed))
+      return core::OpResult::Cancelled;
     const auto now = Clock::now();
-    if (!full_.load(std::memory_order_acquire) || now < next_) return core::OpResult::NotReady;
+    if (!full_.load(std::memory_order_acquire) || now < next_)
+      return core::OpResult::NotReady;
     std::memcpy(ctx.outputs[0].data(), staging_.data(), staging_.size());
     next_ = now + period_;
     full_.store(false, std::memory_order_release);
@@ -77,13 +82,15 @@ class HostSlotLimiter final : public core::IAsyncTask {
 public:
   HostSlotLimiter(const core::TDesc &desc, Clock::duration period)
       : desc_(desc), period_(period), next_(Clock::now()) {
-    for (auto &slot : slots_) slot.memory.resize(desc.num_bytes());
+    for (auto &slot : slots_)
+      slot.memory.resize(desc.num_bytes());
   }
 
   std::optional<core::TView> acquire_input(int index) override {
     const std::lock_guard lock(mutex_);
     auto *slot = find(State::Free);
-    if (slot == nullptr || find(State::Pending) != nullptr) return std::nullopt;
+    if (slot == nullptr || find(State::Pending) != nullptr)
+      return std::nullopt;
     slot->state = State::Writing;
     auto &storage = storage_access().owned_input_storage(static_cast<size_t>(index));
     storage.ptr = slot->memory.data();
@@ -101,7 +108,8 @@ public:
     const std::lock_guard lock(mutex_);
     auto *slot = find(State::Pending);
     const auto now = Clock::now();
-    if (slot == nullptr || now < next_) return core::OpResult::NotReady;
+    if (slot == nullptr || now < next_)
+      return core::OpResult::NotReady;
     next_ = now + period_;
     slot->state = State::Reading;
     storage_access().owned_output_storage(0).ptr = slot->memory.data();
@@ -122,7 +130,8 @@ private:
   };
   Slot *find(State state) {
     for (auto &slot : slots_)
-      if (slot.state == state) return &slot;
+      if (slot.state == state)
+        return &slot;
     return nullptr;
   }
 
@@ -136,14 +145,14 @@ private:
 template <typename Task, core::MemLoc loc, bool owns>
 class HostLimiterFactory final : public core::IAsyncTaskFactory {
 public:
-  core::InferResult infer(std::span<const core::TDesc> inputs,
-                          const nlohmann::json &settings) const override {
+  core::InferResult infer(
+      std::span<const core::TDesc> inputs, const nlohmann::json &settings) const override {
     (void)period_of(settings);
     return infer_rate_limiter(inputs, loc, owns);
   }
-  std::unique_ptr<core::IAsyncTask> create(std::span<const core::TDesc> inputs,
-                                           const nlohmann::json &settings,
-                                           const core::AsyncCreateCtx &) const override {
+  std::unique_ptr<core::IAsyncTask> create(
+      std::span<const core::TDesc> inputs, const nlohmann::json &settings,
+      const core::AsyncCreateCtx &) const override {
     return std::make_unique<Task>(inputs[0], period_of(settings));
   }
 };

@@ -40,7 +40,8 @@ struct Slot {
         value(curaii::make_unique_device_ptr<float>(count)),
         scaled(curaii::make_unique_device_ptr<float>(count)),
         done(cudaEventDisableTiming | wait_flags) {
-    for (size_t i = 0; i < count; ++i) host_in.get()[i] = static_cast<uint8_t>(i * 7919 >> 3);
+    for (size_t i = 0; i < count; ++i)
+      host_in.get()[i] = static_cast<uint8_t>(i * 7919 >> 3);
   }
 
   curaii::unique_host_ptr<uint8_t> host_in, host_out;
@@ -49,8 +50,9 @@ struct Slot {
   curaii::CudaEvent uploaded, computed, done;
 };
 
-void enqueue(Slot &slot, size_t count, curaii::CudaStream &up, curaii::CudaStream &compute,
-             curaii::CudaStream &down) {
+void enqueue(
+    Slot &slot, size_t count, curaii::CudaStream &up, curaii::CudaStream &compute,
+    curaii::CudaStream &down) {
   const auto blocks = static_cast<unsigned>(std::min<size_t>((count + 255) / 256, 65535));
   CUDA_CHECK(cudaMemcpyAsync(slot.in.get(), slot.host_in.get(), count, cudaMemcpyHostToDevice, up));
   slot.uploaded.record(up);
@@ -61,15 +63,16 @@ void enqueue(Slot &slot, size_t count, curaii::CudaStream &up, curaii::CudaStrea
   CUDA_CHECK(cudaGetLastError());
   slot.computed.record(compute);
   CUDA_CHECK(cudaStreamWaitEvent(down, slot.computed));
-  CUDA_CHECK(cudaMemcpyAsync(slot.host_out.get(), slot.out.get(), count, cudaMemcpyDeviceToHost,
-                             down));
+  CUDA_CHECK(
+      cudaMemcpyAsync(slot.host_out.get(), slot.out.get(), count, cudaMemcpyDeviceToHost, down));
   slot.done.record(down);
 }
 
 void check_result(const Slot &slot, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const int expected = std::min(2 * slot.host_in.get()[i] + 1, 255);
-    if (slot.host_out.get()[i] != expected) throw std::runtime_error("hand-written loop: wrong result");
+    if (slot.host_out.get()[i] != expected)
+      throw std::runtime_error("hand-written loop: wrong result");
   }
 }
 
@@ -84,7 +87,8 @@ double hand_written_loop(size_t width, size_t height, size_t frames, HostWait wa
   const auto run = [&](size_t number) {
     for (size_t i = 0; i < number; ++i) {
       auto &slot = slots[i % ring];
-      if (i >= ring) slot.done.synchronize();
+      if (i >= ring)
+        slot.done.synchronize();
       enqueue(slot, count, up, compute, down);
     }
     down.synchronize();
@@ -93,7 +97,8 @@ double hand_written_loop(size_t width, size_t height, size_t frames, HostWait wa
   const auto begin = std::chrono::steady_clock::now();
   run(frames);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  for (const auto &slot : slots) check_result(slot, count);
+  for (const auto &slot : slots)
+    check_result(slot, count);
   return static_cast<double>(frames) / seconds.count();
 }
 

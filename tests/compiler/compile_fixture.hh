@@ -28,17 +28,19 @@ protected:
     }
   }
 
-  static const runtime::NodePlan &node(const runtime::CompilerOutput &output,
-                                       const std::string &name) {
+  static const runtime::NodePlan &node(
+      const runtime::CompilerOutput &output, const std::string &name) {
     for (const auto &node : output.graph.nodes)
-      if (node.spec.name == name) return node;
+      if (node.spec.name == name)
+        return node;
     throw std::out_of_range(name);
   }
 
-  static std::vector<std::string> names(const runtime::CompilerOutput &output,
-                                        const std::vector<size_t> &indices) {
+  static std::vector<std::string> names(
+      const runtime::CompilerOutput &output, const std::vector<size_t> &indices) {
     std::vector<std::string> result;
-    for (const auto index : indices) result.push_back(output.graph.nodes[index].spec.name);
+    for (const auto index : indices)
+      result.push_back(output.graph.nodes[index].spec.name);
     return result;
   }
 
@@ -46,7 +48,8 @@ protected:
     core::GraphSpec spec;
     for (size_t i = 0; i < nodes.size(); ++i) {
       spec.add_node(nodes[i].first, nodes[i].second);
-      if (i > 0) spec.connect(nodes[i - 1].first, 0, nodes[i].first, 0);
+      if (i > 0)
+        spec.connect(nodes[i - 1].first, 0, nodes[i].first, 0);
     }
     return spec;
   }

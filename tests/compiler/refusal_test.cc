@@ -11,8 +11,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST_F(CompilerTest, C18_TwoFirmOwnersAreRefused) {
-  EXPECT_THAT(faults_of(chain({{"A", "FirmSource"}, {"B", "FirmSink"}})),
-              HasSubstr("both want to own the same memory; put a \"Copy\" node between them"));
+  EXPECT_THAT(
+      faults_of(chain({{"A", "FirmSource"}, {"B", "FirmSink"}})),
+      HasSubstr("both want to own the same memory; put a \"Copy\" node between them"));
 }
 
 TEST_F(CompilerTest, C20_TwoFirmQueuesOnOneTensorNeedACopy) {
@@ -41,19 +42,24 @@ TEST_F(CompilerTest, C21_OwnedSlotsHaveNoBlock) {
 TEST_F(CompilerTest, C22_SparseInputsAreRefused) {
   core::GraphSpec spec;
   spec.add_node("A", "Source").add_node("B", "Sum").connect("A", 0, "B", 1);
-  EXPECT_THAT(faults_of(spec),
-              HasSubstr("node \"B\" (Sum), input 1 is out of range: 1 input is connected, it must be "
-                        "input 0 without gaps"));
+  EXPECT_THAT(
+      faults_of(spec),
+      HasSubstr("node \"B\" (Sum), input 1 is out of range: 1 input is connected, it must be "
+                "input 0 without gaps"));
 }
 
 TEST_F(CompilerTest, C23_PortsOutOfRangeAreRefused) {
   core::GraphSpec output_5;
   output_5.add_node("A", "Source").add_node("B", "Sink").connect("A", 5, "B", 0);
-  EXPECT_THAT(faults_of(output_5),
-              HasSubstr("node \"A\" (Source), output 5 is out of range: the node has 1 output"));
+  EXPECT_THAT(
+      faults_of(output_5),
+      HasSubstr("node \"A\" (Source), output 5 is out of range: the node has 1 output"));
 
   core::GraphSpec input_7;
-  input_7.add_node("A", "Source").add_node("B", "Sum").connect("A", 0, "B", 0).connect("A", 0, "B", 7);
+  input_7.add_node("A", "Source")
+      .add_node("B", "Sum")
+      .connect("A", 0, "B", 0)
+      .connect("A", 0, "B", 7);
   EXPECT_THAT(faults_of(input_7), HasSubstr("input 7 is out of range"));
 
   core::GraphSpec negative;
@@ -96,8 +102,8 @@ TEST_F(CompilerTest, C27_ConsecutiveQueuesAreRefusedAndACopyMendsThem) {
   EXPECT_THAT(
       faults_of(chain({{"A", "Source"}, {"Q1", "Queue"}, {"Q2", "Queue"}, {"B", "Sink"}})),
       HasSubstr("consecutive asynchronous nodes \"Q1\" and \"Q2\"; put a \"Copy\" node between"));
-  const auto output = compile(chain(
-      {{"A", "Source"}, {"Q1", "Queue"}, {"Copy", "Add"}, {"Q2", "Queue"}, {"B", "Sink"}}));
+  const auto output = compile(
+      chain({{"A", "Source"}, {"Q1", "Queue"}, {"Copy", "Add"}, {"Q2", "Queue"}, {"B", "Sink"}}));
   ASSERT_EQ(output->sections.size(), 3u);
   EXPECT_THAT(names(*output, output->sections[1].sync_topo), ElementsAre("Copy"));
 }
@@ -109,7 +115,10 @@ TEST_F(CompilerTest, C28_SectionDownstreamOfItselfIsRefused) {
   EXPECT_THAT(faults_of(spec), HasSubstr("a cycle of sections: the nodes before and behind \"Q\""));
 
   core::GraphSpec longer;
-  longer.add_node("A", "Source").add_node("Q1", "Queue").add_node("B", "Add").add_node("Q2", "Queue");
+  longer.add_node("A", "Source")
+      .add_node("Q1", "Queue")
+      .add_node("B", "Add")
+      .add_node("Q2", "Queue");
   longer.add_node("C", "Sum").connect("A", 0, "Q1", 0).connect("Q1", 0, "B", 0);
   longer.connect("B", 0, "Q2", 0).connect("Q2", 0, "C", 0).connect("A", 0, "C", 1);
   EXPECT_THAT(faults_of(longer), HasSubstr("a cycle of sections"));
@@ -121,27 +130,32 @@ TEST_F(CompilerTest, NodesBehindAFaultAreListedAsNotChecked) {
   spec.connect("bad", 0, "B", 0).connect("B", 0, "C", 0);
   const auto faults = faults_of(spec);
   EXPECT_THAT(faults, HasSubstr("node \"bad\" (Add): expected 1 input"));
-  EXPECT_THAT(faults, HasSubstr("not checked, because a node before them has a fault: \"B\", \"C\""));
+  EXPECT_THAT(
+      faults, HasSubstr("not checked, because a node before them has a fault: \"B\", \"C\""));
 }
 
 TEST_F(CompilerTest, BrokenFactoriesAreNamed) {
   const auto refuse = [&](const std::string &kind, core::InferResult result) {
-    register_fake(registry, kind,
-                  SyncFake{.infer = [result](auto, const auto &) { return result; }, .create = {}});
+    register_fake(
+        registry, kind,
+        SyncFake{.infer = [result](auto, const auto &) { return result; }, .create = {}});
     return faults_of(chain({{"A", "Source"}, {"x", kind}}));
   };
   auto masks = contract(1, 1);
   masks.owned_outputs = {false, false};
-  EXPECT_THAT(refuse("Masks", masks),
-              HasSubstr("node \"x\" (Masks): the factory of this type broke its contract: "
-                        "owned_outputs has 2 entries for 1 slots"));
+  EXPECT_THAT(
+      refuse("Masks", masks),
+      HasSubstr("node \"x\" (Masks): the factory of this type broke its contract: "
+                "owned_outputs has 2 entries for 1 slots"));
   auto in_place = contract(1, 1);
   in_place.in_place = {{0, 3}};
   EXPECT_THAT(refuse("InPlaceIndex", in_place), HasSubstr("in_place maps input 0 to output 3"));
-  EXPECT_THAT(refuse("Kind", contract(1, 1, core::TaskKind::Async)),
-              HasSubstr("kind is Async, but the factory is registered as synchronous"));
-  EXPECT_THAT(refuse("Inputs", contract(2, 1)),
-              HasSubstr("input_descs has 2 entries for 1 connected inputs"));
+  EXPECT_THAT(
+      refuse("Kind", contract(1, 1, core::TaskKind::Async)),
+      HasSubstr("kind is Async, but the factory is registered as synchronous"));
+  EXPECT_THAT(
+      refuse("Inputs", contract(2, 1)),
+      HasSubstr("input_descs has 2 entries for 1 connected inputs"));
 }
 
 TEST_F(CompilerTest, C30_RecompilingReusesEverything) {
@@ -149,7 +163,8 @@ TEST_F(CompilerTest, C30_RecompilingReusesEverything) {
   auto first = compile(spec);
   const auto *task = first->resources.tasks.at("B").get();
   std::vector<std::byte *> blocks;
-  for (const auto &[sid, block] : first->resources.memory_blocks) blocks.push_back(block.get());
+  for (const auto &[sid, block] : first->resources.memory_blocks)
+    blocks.push_back(block.get());
   runtime::Compiler compiler(registry, {.device = runtime::CompilerConfig::Device::Cpu});
   const auto second = compiler.compile(spec, std::move(first));
   EXPECT_EQ(first, nullptr);
@@ -161,28 +176,29 @@ TEST_F(CompilerTest, C30_RecompilingReusesEverything) {
   EXPECT_EQ(second->report.reused_blocks, 2u);
   EXPECT_EQ(second->report.created_blocks, 0u);
   std::vector<std::byte *> reused;
-  for (const auto &[sid, block] : second->resources.memory_blocks) reused.push_back(block.get());
+  for (const auto &[sid, block] : second->resources.memory_blocks)
+    reused.push_back(block.get());
   EXPECT_THAT(reused, testing::UnorderedElementsAreArray(blocks));
 }
 
 TEST_F(CompilerTest, C31_OtherNameKindOrInterfaceCreatesAnew) {
   runtime::Compiler compiler(registry, {.device = runtime::CompilerConfig::Device::Cpu});
   auto output = compiler.compile(chain({{"A", "Source"}, {"B", "Add"}, {"C", "Sink"}}));
-  output = compiler.compile(chain({{"A", "Source"}, {"B", "InPlace"}, {"C", "Sink"}}),
-                            std::move(output));
+  output = compiler.compile(
+      chain({{"A", "Source"}, {"B", "InPlace"}, {"C", "Sink"}}), std::move(output));
   EXPECT_EQ(fakes.journal.count("create InPlace"), 1u);
-  output = compiler.compile(chain({{"A", "Source"}, {"B2", "InPlace"}, {"C", "Sink"}}),
-                            std::move(output));
+  output = compiler.compile(
+      chain({{"A", "Source"}, {"B2", "InPlace"}, {"C", "Sink"}}), std::move(output));
   EXPECT_EQ(fakes.journal.count("create InPlace"), 2u);
-  output = compiler.compile(chain({{"A", "Source"}, {"B2", "Queue"}, {"C", "Sink"}}),
-                            std::move(output));
+  output =
+      compiler.compile(chain({{"A", "Source"}, {"B2", "Queue"}, {"C", "Sink"}}), std::move(output));
   EXPECT_EQ(fakes.journal.count("create Queue"), 1u);
   EXPECT_EQ(fakes.journal.count("update InPlace"), 0u);
 }
 
 TEST_F(CompilerTest, C34_FailedRecompileLeavesThePreviousOutputUsable) {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("holoflow-c34-" + std::to_string(::getpid()));
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("holoflow-c34-" + std::to_string(::getpid()));
   runtime::Compiler compiler(
       registry, {.log_dir = folder, .device = runtime::CompilerConfig::Device::Cpu});
   auto good = chain({{"A", "Source"}, {"B", "Add"}, {"C", "Sink"}});
@@ -202,11 +218,13 @@ TEST_F(CompilerTest, C34_FailedRecompileLeavesThePreviousOutputUsable) {
 }
 
 TEST_F(CompilerTest, TraceHoldsOneEventPerPass) {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("holoflow-trace-" + std::to_string(::getpid()));
-  runtime::Compiler compiler(registry, {.log_dir = folder,
-                                        .enable_profiling = true,
-                                        .device = runtime::CompilerConfig::Device::Cpu});
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("holoflow-trace-" + std::to_string(::getpid()));
+  runtime::Compiler compiler(
+      registry,
+      {.log_dir = folder,
+       .enable_profiling = true,
+       .device = runtime::CompilerConfig::Device::Cpu});
   (void)compiler.compile(chain({{"A", "Source"}, {"B", "Sink"}}));
   std::ifstream file(folder / "trace_events.json");
   const auto trace = nlohmann::json::parse(file);

@@ -32,18 +32,19 @@ TEST_F(CompilerTest, C2_ChainIsOneSection) {
 }
 
 TEST_F(CompilerTest, C3_QueueCutsIntoTwoSections) {
-  const auto output = compile(chain({{"Source", "Source"},
-                                     {"Upload", "Add"},
-                                     {"Q", "Queue"},
-                                     {"Compute", "Add"},
-                                     {"Download", "Add"},
-                                     {"Sink", "Sink"}}));
+  const auto output = compile(chain(
+      {{"Source", "Source"},
+       {"Upload", "Add"},
+       {"Q", "Queue"},
+       {"Compute", "Add"},
+       {"Download", "Add"},
+       {"Sink", "Sink"}}));
   ASSERT_EQ(output->sections.size(), 2u);
   EXPECT_THAT(names(*output, output->sections[0].sync_topo), ElementsAre("Source", "Upload"));
   EXPECT_THAT(names(*output, output->sections[0].async_prod), ElementsAre("Q"));
   EXPECT_THAT(output->sections[0].async_cons, IsEmpty());
-  EXPECT_THAT(names(*output, output->sections[1].sync_topo),
-              ElementsAre("Compute", "Download", "Sink"));
+  EXPECT_THAT(
+      names(*output, output->sections[1].sync_topo), ElementsAre("Compute", "Download", "Sink"));
   EXPECT_THAT(names(*output, output->sections[1].async_cons), ElementsAre("Q"));
   EXPECT_THAT(output->sections[1].async_prod, IsEmpty());
   EXPECT_EQ(output->resources.tensor_descs.size(), 5u);
@@ -51,7 +52,10 @@ TEST_F(CompilerTest, C3_QueueCutsIntoTwoSections) {
 
 TEST_F(CompilerTest, C7_ProducersOfOneConsumerStayApart) {
   core::GraphSpec spec;
-  spec.add_node("A", "Source").add_node("B", "Source").add_node("Q1", "Queue").add_node("Q2", "Queue");
+  spec.add_node("A", "Source")
+      .add_node("B", "Source")
+      .add_node("Q1", "Queue")
+      .add_node("Q2", "Queue");
   spec.add_node("D", "Sum").add_node("S", "Sink");
   spec.connect("A", 0, "Q1", 0).connect("B", 0, "Q2", 0).connect("Q1", 0, "D", 0);
   spec.connect("Q2", 0, "D", 1).connect("D", 0, "S", 0);
@@ -92,27 +96,31 @@ TEST_F(CompilerTest, C11_AsynchronousSourceIsOnlyConsumed) {
 }
 
 TEST_F(CompilerTest, C12_QueueThatNobodyPopsIsRefused) {
-  EXPECT_THAT(faults_of(chain({{"A", "Source"}, {"Q", "Queue"}})),
-              testing::HasSubstr("node \"Q\" (Queue): nobody reads its outputs"));
+  EXPECT_THAT(
+      faults_of(chain({{"A", "Source"}, {"Q", "Queue"}})),
+      testing::HasSubstr("node \"Q\" (Queue): nobody reads its outputs"));
 
   core::GraphSpec half;
   half.add_node("A", "Source2").add_node("Q", "Queue").add_node("S", "Sink");
   half.connect("A", 0, "Q", 0).connect("A", 1, "Q", 1).connect("Q", 0, "S", 0);
-  EXPECT_THAT(faults_of(half),
-              testing::HasSubstr("node \"Q\" (Queue), output 1 is read by nobody; connect it"));
+  EXPECT_THAT(
+      faults_of(half),
+      testing::HasSubstr("node \"Q\" (Queue), output 1 is read by nobody; connect it"));
 }
 
 TEST_F(CompilerTest, C12_AsynchronousSinkIsOnlyProduced) {
-  register_fake(registry, "Drain",
-                AsyncFake{.infer = [](auto, const auto &) {
-                            return contract(1, 0, core::TaskKind::Async);
-                          },
-                          .create = [](auto, const auto &, const auto &ctx) {
-                            EXPECT_EQ(ctx.consumer_stream, nullptr);
-                            return nullptr;
-                          }});
-  EXPECT_THAT(faults_of(chain({{"A", "Source"}, {"Q", "Drain"}})),
-              testing::HasSubstr("the factory of this type broke its contract: create returned null"));
+  register_fake(
+      registry, "Drain",
+      AsyncFake{
+          .infer = [](auto, const auto &) { return contract(1, 0, core::TaskKind::Async); },
+          .create =
+              [](auto, const auto &, const auto &ctx) {
+                EXPECT_EQ(ctx.consumer_stream, nullptr);
+                return nullptr;
+              }});
+  EXPECT_THAT(
+      faults_of(chain({{"A", "Source"}, {"Q", "Drain"}})),
+      testing::HasSubstr("the factory of this type broke its contract: create returned null"));
 }
 
 TEST_F(CompilerTest, C13_FanOutSharesOneTensor) {
@@ -157,8 +165,10 @@ TEST_F(CompilerTest, C17_SharedTensorIsNotOverwritten) {
   const auto output = compile(build("InPlace"));
   EXPECT_EQ(output->resources.storages.size(), 2u);
   const auto faults = faults_of(build("InPlaceMust"));
-  EXPECT_THAT(faults, testing::HasSubstr("node \"B\" (InPlaceMust), input 0 would be overwritten in "
-                                         "place, but is also read by"));
+  EXPECT_THAT(
+      faults,
+      testing::HasSubstr("node \"B\" (InPlaceMust), input 0 would be overwritten in "
+                         "place, but is also read by"));
   EXPECT_THAT(faults, testing::HasSubstr("\"C\""));
   EXPECT_THAT(faults, testing::HasSubstr("put a \"Copy\" node before it"));
 }

@@ -8,10 +8,10 @@
 namespace holoflow::gst {
 namespace {
 
-using ::testing::HasSubstr;
 using core::DType;
 using core::MemLoc;
 using core::TDesc;
+using ::testing::HasSubstr;
 
 InputStream parse(const char *text, const std::string &as = "") {
   const CapsPtr caps(gst_caps_from_string(text));
@@ -32,7 +32,9 @@ std::string to_text(const CapsPtr &caps) {
   return text.get();
 }
 
-TDesc host(std::vector<size_t> shape, DType dtype) { return TDesc(shape, dtype, MemLoc::Host); }
+TDesc host(std::vector<size_t> shape, DType dtype) {
+  return TDesc(shape, dtype, MemLoc::Host);
+}
 
 struct InputCase {
   const char *format;
@@ -83,8 +85,8 @@ TEST(CapsTable, ColoursAreDescribedInTheAnnotation) {
 TEST(CapsTable, MissingAndVariableFrameRatesAreFine) {
   EXPECT_FALSE(parse("video/x-raw,format=GRAY8,width=4,height=4").rate.known());
   EXPECT_FALSE(parse("video/x-raw,format=GRAY8,width=4,height=4,framerate=0/1").rate.known());
-  EXPECT_EQ(parse("video/x-raw,format=GRAY8,width=4,height=4,framerate=240/1").rate,
-            (Rate{240, 1}));
+  EXPECT_EQ(
+      parse("video/x-raw,format=GRAY8,width=4,height=4,framerate=240/1").rate, (Rate{240, 1}));
 }
 
 TEST(CapsTable, DefaultStridesAreThoseOfGStreamer) {
@@ -93,10 +95,11 @@ TEST(CapsTable, DefaultStridesAreThoseOfGStreamer) {
     int stride;
     size_t size;
   };
-  const Strides cases[] = {{"RGB", "", 1924, 925444},
-                           {"GRAY8", "", 644, 309764},
-                           {"GRAY16_LE", "", 1284, 617604},
-                           {"NV12", "GRAY", 644, 465612}};
+  const Strides cases[] = {
+      {"RGB", "", 1924, 925444},
+      {"GRAY8", "", 644, 309764},
+      {"GRAY16_LE", "", 1284, 617604},
+      {"NV12", "GRAY", 644, 465612}};
   for (const auto &each : cases) {
     SCOPED_TRACE(each.format);
     const std::string caps =
@@ -108,28 +111,33 @@ TEST(CapsTable, DefaultStridesAreThoseOfGStreamer) {
 }
 
 TEST(CapsTable, RefusalsSayWhatToInsert) {
-  EXPECT_THAT(refusal("video/x-raw,format=GRAY16_BE,width=4,height=4"),
-              HasSubstr("got GRAY16_BE; insert \"videoconvert ! video/x-raw,format=GRAY16_LE\" "
-                        "before holoflowbin"));
-  EXPECT_THAT(refusal("video/x-raw,format=NV12,width=4,height=4"),
-              HasSubstr("got NV12; say \"as\": \"GRAY\" on the Input node to get the luma plane"));
-  EXPECT_THAT(refusal("video/x-raw,format=YUY2,width=4,height=4", "GRAY"),
-              HasSubstr("got YUY2; insert \"videoconvert ! video/x-raw,format=GRAY8\""));
-  EXPECT_THAT(refusal("video/x-raw,format=GRAY8,width=4,height=4,interlace-mode=interleaved"),
-              HasSubstr("expected progressive video, got interlace-mode=interleaved; insert "
-                        "\"deinterlace\""));
-  EXPECT_THAT(refusal("video/x-raw(memory:CUDAMemory),format=NV12,width=4,height=4", "GRAY"),
-              HasSubstr("insert \"cudadownload\""));
+  EXPECT_THAT(
+      refusal("video/x-raw,format=GRAY16_BE,width=4,height=4"),
+      HasSubstr("got GRAY16_BE; insert \"videoconvert ! video/x-raw,format=GRAY16_LE\" "
+                "before holoflowbin"));
+  EXPECT_THAT(
+      refusal("video/x-raw,format=NV12,width=4,height=4"),
+      HasSubstr("got NV12; say \"as\": \"GRAY\" on the Input node to get the luma plane"));
+  EXPECT_THAT(
+      refusal("video/x-raw,format=YUY2,width=4,height=4", "GRAY"),
+      HasSubstr("got YUY2; insert \"videoconvert ! video/x-raw,format=GRAY8\""));
+  EXPECT_THAT(
+      refusal("video/x-raw,format=GRAY8,width=4,height=4,interlace-mode=interleaved"),
+      HasSubstr("expected progressive video, got interlace-mode=interleaved; insert "
+                "\"deinterlace\""));
+  EXPECT_THAT(
+      refusal("video/x-raw(memory:CUDAMemory),format=NV12,width=4,height=4", "GRAY"),
+      HasSubstr("insert \"cudadownload\""));
   EXPECT_THAT(refusal("video/x-h264"), HasSubstr("got video/x-h264; insert \"decodebin\""));
-  EXPECT_THAT(refusal("video/x-raw,format=RGBA,width=32768,height=32768"),
-              HasSubstr("smaller than 4 GiB"));
-  EXPECT_THAT(refusal("video/x-raw,format=GRAY8,width=[1,4],height=4"),
-              HasSubstr("expected fixed caps"));
+  EXPECT_THAT(
+      refusal("video/x-raw,format=RGBA,width=32768,height=32768"), HasSubstr("smaller than 4 GiB"));
+  EXPECT_THAT(
+      refusal("video/x-raw,format=GRAY8,width=[1,4],height=4"), HasSubstr("expected fixed caps"));
 }
 
 TEST(CapsTable, ProgressiveIsAccepted) {
-  EXPECT_EQ(refusal("video/x-raw,format=GRAY8,width=4,height=4,interlace-mode=progressive"),
-            "accepted");
+  EXPECT_EQ(
+      refusal("video/x-raw,format=GRAY8,width=4,height=4,interlace-mode=progressive"), "accepted");
 }
 
 TEST(CapsTable, TensorCapsGiveShapeAndFrames) {
@@ -139,9 +147,8 @@ TEST(CapsTable, TensorCapsGiveShapeAndFrames) {
   EXPECT_EQ(own.frame, host({1, 480, 640}, DType::CF32));
   EXPECT_EQ(own.frames, 4u);
   EXPECT_EQ(own.rate, (Rate{20, 1}));
-  const auto nnstreamer =
-      parse("other/tensors,format=static,num_tensors=1,types=(string)float32,"
-            "dimensions=(string)3:640:480:1,framerate=30/1");
+  const auto nnstreamer = parse("other/tensors,format=static,num_tensors=1,types=(string)float32,"
+                                "dimensions=(string)3:640:480:1,framerate=30/1");
   EXPECT_EQ(nnstreamer.buffer, host({1, 480, 640, 3}, DType::F32));
   const auto flat = parse("application/x-holoflow-tensor,dtype=F32,shape=(string)\"1024\"");
   EXPECT_EQ(flat.frame, host({1024}, DType::F32));
@@ -149,22 +156,29 @@ TEST(CapsTable, TensorCapsGiveShapeAndFrames) {
 }
 
 TEST(CapsTable, FaultyTensorCapsAreRefused) {
-  EXPECT_THAT(refusal("application/x-holoflow-tensor,dtype=F64,shape=(string)\"4\""),
-              HasSubstr("expected dtype=U8, U16, F32 or CF32"));
-  EXPECT_THAT(refusal("application/x-holoflow-tensor,dtype=F32,shape=(string)\"4,x\""),
-              HasSubstr("expected shape as positive numbers separated by \",\", got \"4,x\""));
-  EXPECT_THAT(refusal("application/x-holoflow-tensor,dtype=F32,shape=(string)\"4,0\""),
-              HasSubstr("got \"4,0\""));
-  EXPECT_THAT(refusal("application/x-holoflow-tensor,dtype=F32,"
-                      "shape=(string)\"4294967296,4294967296,16\""),
-              HasSubstr("overflows"));
-  EXPECT_THAT(refusal("other/tensors,format=static,num_tensors=2,types=(string)\"uint8,uint8\""),
-              HasSubstr("num_tensors=1, got 2"));
-  EXPECT_THAT(refusal("other/tensors,format=static,num_tensors=1,types=int64,"
-                      "dimensions=(string)4:1"),
-              HasSubstr("expected types=uint8, uint16 or float32, got \"int64\""));
-  EXPECT_THAT(refusal("application/x-holoflow-tensor,dtype=U8,shape=(string)\"1,4,4\"", "GRAY"),
-              HasSubstr("leave \"as\" out"));
+  EXPECT_THAT(
+      refusal("application/x-holoflow-tensor,dtype=F64,shape=(string)\"4\""),
+      HasSubstr("expected dtype=U8, U16, F32 or CF32"));
+  EXPECT_THAT(
+      refusal("application/x-holoflow-tensor,dtype=F32,shape=(string)\"4,x\""),
+      HasSubstr("expected shape as positive numbers separated by \",\", got \"4,x\""));
+  EXPECT_THAT(
+      refusal("application/x-holoflow-tensor,dtype=F32,shape=(string)\"4,0\""),
+      HasSubstr("got \"4,0\""));
+  EXPECT_THAT(
+      refusal("application/x-holoflow-tensor,dtype=F32,"
+              "shape=(string)\"4294967296,4294967296,16\""),
+      HasSubstr("overflows"));
+  EXPECT_THAT(
+      refusal("other/tensors,format=static,num_tensors=2,types=(string)\"uint8,uint8\""),
+      HasSubstr("num_tensors=1, got 2"));
+  EXPECT_THAT(
+      refusal("other/tensors,format=static,num_tensors=1,types=int64,"
+              "dimensions=(string)4:1"),
+      HasSubstr("expected types=uint8, uint16 or float32, got \"int64\""));
+  EXPECT_THAT(
+      refusal("application/x-holoflow-tensor,dtype=U8,shape=(string)\"1,4,4\"", "GRAY"),
+      HasSubstr("leave \"as\" out"));
 }
 
 TEST(CapsTable, TensorsLeaveByShape) {
@@ -174,9 +188,10 @@ TEST(CapsTable, TensorsLeaveByShape) {
   EXPECT_EQ(output_layout(host({1, 48, 64, 4}, DType::U8), 1, "").format, GST_VIDEO_FORMAT_RGBA);
   const auto spectrum = output_layout(host({1, 48, 64}, DType::CF32), 1, "");
   EXPECT_EQ(spectrum.kind, CapsRow::Kind::HoloflowTensor);
-  EXPECT_EQ(to_text(output_caps(spectrum, nullptr, {30, 1})),
-            "application/x-holoflow-tensor, dtype=(string)CF32, shape=(string)\"1\\,48\\,64\", "
-            "framerate=(fraction)30/1");
+  EXPECT_EQ(
+      to_text(output_caps(spectrum, nullptr, {30, 1})),
+      "application/x-holoflow-tensor, dtype=(string)CF32, shape=(string)\"1\\,48\\,64\", "
+      "framerate=(fraction)30/1");
 }
 
 TEST(CapsTable, FramesOfABatchLeaveOneByOne) {
@@ -206,9 +221,10 @@ TEST(CapsTable, TheFormatParamChoosesTheLabel) {
   EXPECT_EQ(nv12.height, 48u);
   EXPECT_TRUE(packed_is_default(nv12));
   const auto tensors = output_layout(host({1, 48, 64}, DType::F32), 1, "tensors");
-  EXPECT_EQ(to_text(output_caps(tensors, nullptr, {})),
-            "other/tensors, format=(string)static, num_tensors=(int)1, types=(string)float32, "
-            "dimensions=(string)64:48:1, framerate=(fraction)0/1");
+  EXPECT_EQ(
+      to_text(output_caps(tensors, nullptr, {})),
+      "other/tensors, format=(string)static, num_tensors=(int)1, types=(string)float32, "
+      "dimensions=(string)64:48:1, framerate=(fraction)0/1");
 }
 
 std::string output_refusal(const TDesc &tensor, size_t records, const char *format) {
@@ -221,25 +237,29 @@ std::string output_refusal(const TDesc &tensor, size_t records, const char *form
 }
 
 TEST(CapsTable, FormatsThatDoNotFitAreRefused) {
-  EXPECT_THAT(output_refusal(host({1, 48, 64}, DType::F32), 1, "GRAY8"),
-              HasSubstr("expected U8 [N, H, W] for \"format\": \"GRAY8\", got F32 [1, 48, 64]"));
-  EXPECT_THAT(output_refusal(host({1, 48, 64}, DType::U8), 1, "GREY8"),
-              HasSubstr("did you mean \"GRAY8\"?"));
-  EXPECT_THAT(output_refusal(host({1, 48, 64}, DType::CF32), 1, "tensors"),
-              HasSubstr("other/tensors has no complex type"));
-  EXPECT_THAT(output_refusal(host({4, 48, 64}, DType::U8), 1, "GRAY8"),
-              HasSubstr("expected one frame a buffer"));
+  EXPECT_THAT(
+      output_refusal(host({1, 48, 64}, DType::F32), 1, "GRAY8"),
+      HasSubstr("expected U8 [N, H, W] for \"format\": \"GRAY8\", got F32 [1, 48, 64]"));
+  EXPECT_THAT(
+      output_refusal(host({1, 48, 64}, DType::U8), 1, "GREY8"),
+      HasSubstr("did you mean \"GRAY8\"?"));
+  EXPECT_THAT(
+      output_refusal(host({1, 48, 64}, DType::CF32), 1, "tensors"),
+      HasSubstr("other/tensors has no complex type"));
+  EXPECT_THAT(
+      output_refusal(host({4, 48, 64}, DType::U8), 1, "GRAY8"),
+      HasSubstr("expected one frame a buffer"));
 }
 
 TEST(CapsTable, PackedEqualsDefaultOnlyWhereRowsAreMultiplesOfFourBytes) {
   for (const size_t width : {1u, 3u, 4u, 64u, 641u}) {
     SCOPED_TRACE(width);
-    EXPECT_EQ(packed_is_default(output_layout(host({1, 5, width}, DType::U8), 1, "")),
-              width % 4 == 0);
-    EXPECT_EQ(packed_is_default(output_layout(host({1, 5, width}, DType::U16), 1, "")),
-              width % 2 == 0);
-    EXPECT_EQ(packed_is_default(output_layout(host({1, 5, width, 3}, DType::U8), 1, "")),
-              width % 4 == 0);
+    EXPECT_EQ(
+        packed_is_default(output_layout(host({1, 5, width}, DType::U8), 1, "")), width % 4 == 0);
+    EXPECT_EQ(
+        packed_is_default(output_layout(host({1, 5, width}, DType::U16), 1, "")), width % 2 == 0);
+    EXPECT_EQ(
+        packed_is_default(output_layout(host({1, 5, width, 3}, DType::U8), 1, "")), width % 4 == 0);
     EXPECT_TRUE(packed_is_default(output_layout(host({1, 5, width, 4}, DType::U8), 1, "")));
   }
 }
@@ -247,21 +267,23 @@ TEST(CapsTable, PackedEqualsDefaultOnlyWhereRowsAreMultiplesOfFourBytes) {
 TEST(CapsTable, AspectRatioAndColorimetryStayWhereTheyStillHold) {
   const auto from = parse("video/x-raw,format=RGB,width=64,height=48,pixel-aspect-ratio=4/3,"
                           "colorimetry=(string)1:1:5:1");
-  const auto same = to_text(output_caps(output_layout(host({1, 48, 64, 3}, DType::U8), 1, ""), &from,
-                                        {25, 1}));
+  const auto same =
+      to_text(output_caps(output_layout(host({1, 48, 64, 3}, DType::U8), 1, ""), &from, {25, 1}));
   EXPECT_THAT(same, HasSubstr("pixel-aspect-ratio=(fraction)4/3"));
   EXPECT_THAT(same, HasSubstr("colorimetry=(string)1:1:5:1"));
-  const auto grey = to_text(output_caps(output_layout(host({1, 48, 32}, DType::U8), 1, ""), &from,
-                                        {25, 1}));
+  const auto grey =
+      to_text(output_caps(output_layout(host({1, 48, 32}, DType::U8), 1, ""), &from, {25, 1}));
   EXPECT_THAT(grey, HasSubstr("pixel-aspect-ratio=(fraction)1/1"));
   EXPECT_THAT(grey, ::testing::Not(HasSubstr("1:1:5:1")));
 }
 
 TEST(CapsTable, GreyAndYuvAreTakenInThatOrder) {
   std::string names;
-  for (const auto *row : input_rows("GRAY")) names += row->name() + " ";
+  for (const auto *row : input_rows("GRAY"))
+    names += row->name() + " ";
   EXPECT_EQ(names, "GRAY8 GRAY16_LE NV12 I420 RGB BGR RGBA BGRA RGBx BGRx ");
-  for (const auto *row : input_rows("")) EXPECT_FALSE(row->luma_of_yuv) << row->name();
+  for (const auto *row : input_rows(""))
+    EXPECT_FALSE(row->luma_of_yuv) << row->name();
 }
 
 }  // namespace

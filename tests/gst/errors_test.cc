@@ -17,20 +17,22 @@ using ::testing::HasSubstr;
 std::string escaped(const std::string &graph) {
   std::string text = "\"";
   for (const char c : graph) {
-    if (c == '"' || c == '\\') text += '\\';
+    if (c == '"' || c == '\\')
+      text += '\\';
     text += c;
   }
   return text + "\"";
 }
 
 struct Failure {
-  std::vector<Message> own;    // errors of holoflowbin
+  std::vector<Message> own;  // errors of holoflowbin
   std::vector<Message> other;  // errors of its neighbours
 };
 
 Failure run_to_failure(const std::string &graph, const std::string &caps = "") {
-  Pipeline pipeline("videotestsrc num-buffers=3 ! " + (caps.empty() ? "" : caps + " ! ") +
-                    "holoflowbin name=h graph=" + escaped(graph) + " ! fakesink");
+  Pipeline pipeline(
+      "videotestsrc num-buffers=3 ! " + (caps.empty() ? "" : caps + " ! ") +
+      "holoflowbin name=h graph=" + escaped(graph) + " ! fakesink");
   EXPECT_TRUE(pipeline.run());
   Failure failure;
   for (const auto &error : pipeline.errors())
@@ -38,15 +40,16 @@ Failure run_to_failure(const std::string &graph, const std::string &caps = "") {
   return failure;
 }
 
-void expect_one(const std::string &graph, GQuark domain, int code,
-                const std::vector<std::string> &texts) {
+void expect_one(
+    const std::string &graph, GQuark domain, int code, const std::vector<std::string> &texts) {
   SCOPED_TRACE(graph);
   const auto failure = run_to_failure(graph);
   ASSERT_EQ(failure.own.size(), 1u);
   EXPECT_EQ(failure.other.size(), 0u);
   EXPECT_EQ(failure.own[0].domain, domain);
   EXPECT_EQ(failure.own[0].code, code);
-  for (const auto &text : texts) EXPECT_THAT(failure.own[0].text, HasSubstr(text));
+  for (const auto &text : texts)
+    EXPECT_THAT(failure.own[0].text, HasSubstr(text));
 }
 
 void expect_bad_graph(const std::string &graph, const std::vector<std::string> &texts) {
@@ -75,11 +78,14 @@ private:
 constexpr char input_output[] = R"("in":{"type":"Input","params":{"as":"GRAY"}},)"
                                 R"("out":{"type":"Output"})";
 
-TEST(Errors, NoGraph) { expect_bad_graph("", {"no graph is set", "property \"graph\""}); }
+TEST(Errors, NoGraph) {
+  expect_bad_graph("", {"no graph is set", "property \"graph\""});
+}
 
 TEST(Errors, MissingFile) {
-  expect_one("no/such/graph.json", GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
-             {"no/such/graph.json", "no such file"});
+  expect_one(
+      "no/such/graph.json", GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
+      {"no/such/graph.json", "no such file"});
 }
 
 TEST(Errors, BrokenJsonInlineAndInAFile) {
@@ -90,55 +96,59 @@ TEST(Errors, BrokenJsonInlineAndInAFile) {
 }
 
 TEST(Errors, UnknownType) {
-  const std::string graph =
-      std::string("{\"nodes\":{") + input_output +
+  const std::string graph = std::string("{\"nodes\":{") + input_output +
       R"(,"f":{"type":"Conversionn","params":{"target":"F32"}}},"edges":["in->f","f->out"]})";
-  expect_bad_graph(graph, {"unknown type \"Conversionn\"; did you mean \"Conversion\"?",
-                           "/nodes/f", "line 1", "column"});
+  expect_bad_graph(
+      graph,
+      {"unknown type \"Conversionn\"; did you mean \"Conversion\"?", "/nodes/f", "line 1",
+       "column"});
   const GraphFile file(graph);
   expect_bad_graph(file.path(), {"did you mean \"Conversion\"?", "/nodes/f"});
   expect_bad_graph("upload ! sqrrt ! download", {"sqrrt", "did you mean \"Sqrt\"?", "column"});
 }
 
 TEST(Errors, UnknownParam) {
-  const std::string graph =
-      std::string("{\"nodes\":{") + input_output +
+  const std::string graph = std::string("{\"nodes\":{") + input_output +
       R"(,"f":{"type":"Conversion","params":{"tarjet":"F32"}}},"edges":["in->f","f->out"]})";
   expect_bad_graph(graph, {"\"tarjet\"", "did you mean \"target\"?", "/nodes/f/params/tarjet"});
   expect_bad_graph("conversion tarjet=F32", {"\"tarjet\"", "did you mean \"target\"?"});
 }
 
 TEST(Errors, WrongEdge) {
-  expect_bad_graph(std::string("{\"nodes\":{") + input_output + R"(},"edges":["in->outt"]})",
-                   {"there is no node \"outt\"; did you mean \"out\"?", "/edges/0"});
+  expect_bad_graph(
+      std::string("{\"nodes\":{") + input_output + R"(},"edges":["in->outt"]})",
+      {"there is no node \"outt\"; did you mean \"out\"?", "/edges/0"});
 }
 
 TEST(Errors, Cycle) {
-  expect_bad_graph(std::string("{\"nodes\":{") + input_output +
-                       R"(,"a":{"type":"Add"},"b":{"type":"Copy"}},"edges":["in->a:0","b->a:1",)"
-                       R"("a->b","a->out"]})",
-                   {"cycle", "\"a\" -> \"b\" -> \"a\""});
+  expect_bad_graph(
+      std::string("{\"nodes\":{") + input_output +
+          R"(,"a":{"type":"Add"},"b":{"type":"Copy"}},"edges":["in->a:0","b->a:1",)"
+          R"("a->b","a->out"]})",
+      {"cycle", "\"a\" -> \"b\" -> \"a\""});
 }
 
 TEST(Errors, EveryFaultIsListed) {
-  expect_bad_graph(std::string("{\"nodes\":{") + input_output +
-                       R"(,"a":{"type":"Sqrrt"},"b":{"type":"Normalise"}},)"
-                       R"("edges":["in->a","a->b","b->out"]})",
-                   {"did you mean \"Sqrt\"?", "did you mean \"Normalize\"?"});
+  expect_bad_graph(
+      std::string("{\"nodes\":{") + input_output +
+          R"(,"a":{"type":"Sqrrt"},"b":{"type":"Normalise"}},)"
+          R"("edges":["in->a","a->b","b->out"]})",
+      {"did you mean \"Sqrt\"?", "did you mean \"Normalize\"?"});
 }
 
 TEST(Errors, AGraphWithoutInputOrOutput) {
-  expect_bad_graph(R"({"nodes":{"out":{"type":"Output"}},"edges":[]})",
-                   {"expected one Input node, got none"});
-  expect_bad_graph(R"({"nodes":{"in":{"type":"Input"}},"edges":[]})",
-                   {"expected one Output node, got none"});
+  expect_bad_graph(
+      R"({"nodes":{"out":{"type":"Output"}},"edges":[]})", {"expected one Input node, got none"});
+  expect_bad_graph(
+      R"({"nodes":{"in":{"type":"Input"}},"edges":[]})", {"expected one Output node, got none"});
 }
 
 TEST(Errors, AGraphThatTakesNoFormatAtAll) {
   // GRAY brings U8 or U16, Sqrt takes neither.
-  expect_bad_graph(std::string("{\"nodes\":{") + input_output +
-                       R"(,"s":{"type":"Sqrt"}},"edges":["in->s","s->out"]})",
-                   {"node \"s\" (Sqrt), input 0: expected F32 or CF32, got U8", "Conversion"});
+  expect_bad_graph(
+      std::string("{\"nodes\":{") + input_output +
+          R"(,"s":{"type":"Sqrt"}},"edges":["in->s","s->out"]})",
+      {"node \"s\" (Sqrt), input 0: expected F32 or CF32, got U8", "Conversion"});
 }
 
 TEST(Errors, TheElementCanBeUsedAfterAnError) {
@@ -163,8 +173,9 @@ std::vector<Message> errors_of_caps(const std::string &graph, const char *text) 
   gst_harness_push_event(harness.get(), gst_event_new_segment(&segment));
   // The pad sends the refused caps again with each buffer; the error is not repeated.
   for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(gst_harness_push(harness.get(), gst_buffer_new_allocate(nullptr, 6144, nullptr)),
-              GST_FLOW_NOT_NEGOTIATED);
+    EXPECT_EQ(
+        gst_harness_push(harness.get(), gst_buffer_new_allocate(nullptr, 6144, nullptr)),
+        GST_FLOW_NOT_NEGOTIATED);
   gst_caps_unref(caps);
   return harness.messages(GST_MESSAGE_ERROR);
 }
@@ -192,12 +203,15 @@ TEST(Errors, CapsThatOneNodeCannotTakeNameTheNode) {
       errors_of_caps("sqrt", "video/x-raw,format=GRAY8,width=64,height=48,framerate=30/1");
   ASSERT_EQ(errors.size(), 1u);
   EXPECT_EQ(errors[0].code, GST_STREAM_ERROR_FORMAT);
-  EXPECT_THAT(errors[0].text, HasSubstr("(Sqrt), input 0: expected F32 or CF32, got U8 [1, 48, 64]"));
+  EXPECT_THAT(
+      errors[0].text, HasSubstr("(Sqrt), input 0: expected F32 or CF32, got U8 [1, 48, 64]"));
 }
 
 TEST(Errors, ANegotiationThatFailsUpstreamIsExplainedByAWarning) {
-  Pipeline pipeline("videotestsrc num-buffers=3 ! video/x-raw,format=GRAY16_BE ! "
-                    "holoflowbin name=h graph=" + escaped(passthrough()) + " ! fakesink");
+  Pipeline pipeline(
+      "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY16_BE ! "
+      "holoflowbin name=h graph=" +
+      escaped(passthrough()) + " ! fakesink");
   EXPECT_TRUE(pipeline.run());
   const auto warnings = pipeline.messages_of(GST_MESSAGE_WARNING);
   ASSERT_EQ(warnings.size(), 1u);
@@ -205,9 +219,58 @@ TEST(Errors, ANegotiationThatFailsUpstreamIsExplainedByAWarning) {
   EXPECT_THAT(warnings[0].text, HasSubstr("video/x-raw,format=GRAY16_LE"));
 }
 
+TEST(Errors, AFormatThatDownstreamCannotTakeIsExplained) {
+  Pipeline pipeline(
+      "videotestsrc num-buffers=3 ! holoflowbin name=h graph=" + escaped(passthrough()) +
+      " ! video/x-raw,format=RGB ! fakesink");
+  EXPECT_TRUE(pipeline.run());
+  const auto warnings = pipeline.messages_of(GST_MESSAGE_WARNING);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0].text, HasSubstr("insert \"videoconvert\" behind holoflowbin"));
+}
+
+// A task that throws: the error first, then EOS, and upstream gets an error.
+TEST(Errors, AFailingTaskEndsTheStreamWithOneError) {
+  for (const char *chain : {"failat99", "batchqueue ! failat99 ! batchqueue"}) {
+    SCOPED_TRACE(chain);
+    Harness harness(chain);
+    gst_harness_set_src_caps_str(
+        harness.get(), "video/x-raw,format=GRAY8,width=4,height=1,framerate=30/1");
+    GstFlowReturn flow = GST_FLOW_OK;
+    for (guint8 i = 97; flow == GST_FLOW_OK; ++i)
+      flow = gst_harness_push(harness.get(), buffer_of({i, 0, 0, 0}));
+    EXPECT_EQ(flow, GST_FLOW_ERROR);
+    EXPECT_EQ(gst_harness_push(harness.get(), buffer_of({1, 0, 0, 0})), GST_FLOW_ERROR);
+    GstBuffer *buffer = nullptr;
+    while (gst_harness_pull_until_eos(harness.get(), &buffer) && buffer != nullptr) {
+      EXPECT_LT(bytes_of(buffer)[0], 99);
+      gst_buffer_unref(buffer);
+    }
+    const auto errors = harness.messages(GST_MESSAGE_ERROR);
+    ASSERT_EQ(errors.size(), 1u);
+    EXPECT_EQ(errors[0].domain, GST_STREAM_ERROR);
+    EXPECT_EQ(errors[0].code, GST_STREAM_ERROR_FAILED);
+    EXPECT_THAT(errors[0].text, HasSubstr("failat99"));
+    EXPECT_THAT(errors[0].text, HasSubstr("this frame begins with 99"));
+  }
+}
+
+TEST(Errors, AFailureWhileTheEndIsDrainedIsPostedToo) {
+  Harness harness("batchqueue target_capacity=16 ! failat99");
+  gst_harness_set_src_caps_str(
+      harness.get(), "video/x-raw,format=GRAY8,width=4,height=1,framerate=30/1");
+  gst_harness_push(harness.get(), buffer_of({99, 0, 0, 0}));
+  gst_harness_push_event(harness.get(), gst_event_new_eos());
+  GstBuffer *buffer = nullptr;
+  while (gst_harness_pull_until_eos(harness.get(), &buffer) && buffer != nullptr)
+    gst_buffer_unref(buffer);
+  EXPECT_EQ(harness.messages(GST_MESSAGE_ERROR).size(), 1u);
+}
+
 TEST(Errors, ADeviceThatIsNotThereIsNamed) {
-  Pipeline pipeline("videotestsrc num-buffers=3 ! holoflowbin name=h device=cuda cuda-device-id=250 "
-                    "graph=\"upload ! download\" ! fakesink");
+  Pipeline pipeline(
+      "videotestsrc num-buffers=3 ! holoflowbin name=h device=cuda cuda-device-id=250 "
+      "graph=\"upload ! download\" ! fakesink");
   EXPECT_TRUE(pipeline.run());
   const auto errors = pipeline.errors();
   ASSERT_EQ(errors.size(), 1u);

@@ -14,7 +14,8 @@ namespace {
 std::string in_quotes(const std::string &graph) {
   std::string text = "\"";
   for (const char c : graph) {
-    if (c == '"') text += '\\';
+    if (c == '"')
+      text += '\\';
     text += c;
   }
   return text + "\"";
@@ -22,10 +23,12 @@ std::string in_quotes(const std::string &graph) {
 
 std::string source(int buffers) {
   return "videotestsrc num-buffers=" + std::to_string(buffers) +
-         " ! video/x-raw,format=GRAY8,width=32,height=24,framerate=1000/1 ! ";
+      " ! video/x-raw,format=GRAY8,width=32,height=24,framerate=1000/1 ! ";
 }
 
-std::string bin(const std::string &graph) { return "holoflowbin name=h graph=" + in_quotes(graph); }
+std::string bin(const std::string &graph) {
+  return "holoflowbin name=h graph=" + in_quotes(graph);
+}
 
 class EveryBufferComesOut : public ::testing::TestWithParam<int> {};
 
@@ -63,8 +66,9 @@ TEST(Flow, PrerollsInPausedThenPlaysToTheEnd) {
 }
 
 TEST(Flow, PartialBatchesFollowThePolicy) {
-  Pipeline pipeline(source(10) + bin(queued("GRAY", "\"output_size\":4,\"target_capacity\":8")) +
-                    " ! fakesink name=f");
+  Pipeline pipeline(
+      source(10) + bin(queued("GRAY", "\"output_size\":4,\"target_capacity\":8")) +
+      " ! fakesink name=f");
   BufferCounter counter(pipeline.element("f"), "sink");
   ASSERT_TRUE(pipeline.run());
   EXPECT_TRUE(pipeline.saw_eos());
@@ -72,9 +76,8 @@ TEST(Flow, PartialBatchesFollowThePolicy) {
 }
 
 TEST(Flow, APaddedLastInputBatchEmitsRealFramesOnly) {
-  const std::string graph =
-      R"({"nodes":{"in":{"type":"Input","params":{"as":"GRAY","batch":4}},)"
-      R"("out":{"type":"Output"}},"edges":["in->out"]})";
+  const std::string graph = R"({"nodes":{"in":{"type":"Input","params":{"as":"GRAY","batch":4}},)"
+                            R"("out":{"type":"Output"}},"edges":["in->out"]})";
   Pipeline pipeline(source(10) + bin(graph) + " ! fakesink name=f");
   BufferCounter counter(pipeline.element("f"), "sink");
   ASSERT_TRUE(pipeline.run());
@@ -83,16 +86,18 @@ TEST(Flow, APaddedLastInputBatchEmitsRealFramesOnly) {
 }
 
 TEST(Flow, FramesOfOverlappingWindowsLeaveOnce) {
-  Pipeline pipeline(source(10) + bin(queued("GRAY", "\"output_size\":4,\"output_stride\":1")) +
-                    " ! fakesink name=f");
+  Pipeline pipeline(
+      source(10) + bin(queued("GRAY", "\"output_size\":4,\"output_stride\":1")) +
+      " ! fakesink name=f");
   BufferCounter counter(pipeline.element("f"), "sink");
   ASSERT_TRUE(pipeline.run());
   EXPECT_EQ(counter.count(), 10u);
 }
 
 TEST(Flow, DownstreamsEndOfStreamEndsUpstream) {
-  Pipeline pipeline("videotestsrc name=s ! video/x-raw,format=GRAY8,width=32,height=24 ! " +
-                    bin(queued()) + " ! identity eos-after=5 ! fakesink name=f");
+  Pipeline pipeline(
+      "videotestsrc name=s ! video/x-raw,format=GRAY8,width=32,height=24 ! " + bin(queued()) +
+      " ! identity eos-after=5 ! fakesink name=f");
   BufferCounter made(pipeline.element("s"), "src");
   ASSERT_TRUE(pipeline.run()) << "an endless source ends only if it is told";
   EXPECT_TRUE(pipeline.saw_eos());
@@ -101,16 +106,17 @@ TEST(Flow, DownstreamsEndOfStreamEndsUpstream) {
 }
 
 TEST(Flow, ASinkThatTakesFiveBuffersEndsThePipeline) {
-  Pipeline pipeline("videotestsrc ! video/x-raw,format=GRAY8,width=32,height=24 ! " + bin(queued()) +
-                    " ! fakesink num-buffers=5");
+  Pipeline pipeline(
+      "videotestsrc ! video/x-raw,format=GRAY8,width=32,height=24 ! " + bin(queued()) +
+      " ! fakesink num-buffers=5");
   ASSERT_TRUE(pipeline.run());
   EXPECT_TRUE(pipeline.saw_eos());
   EXPECT_EQ(pipeline.errors().size(), 0u);
 }
 
 TEST(Flow, AnUnlinkedSourcePadStopsUpstreamAsNotLinked) {
-  Pipeline pipeline("videotestsrc name=s ! video/x-raw,format=GRAY8,width=32,height=24 ! " +
-                    bin(queued()));
+  Pipeline pipeline(
+      "videotestsrc name=s ! video/x-raw,format=GRAY8,width=32,height=24 ! " + bin(queued()));
   ASSERT_TRUE(pipeline.run());
   const auto errors = pipeline.errors();
   ASSERT_EQ(errors.size(), 1u);
@@ -118,8 +124,9 @@ TEST(Flow, AnUnlinkedSourcePadStopsUpstreamAsNotLinked) {
 }
 
 TEST(Flow, AnErrorDownstreamIsPostedByItsOwner) {
-  Pipeline pipeline("videotestsrc name=s ! video/x-raw,format=GRAY8,width=32,height=24 ! " +
-                    bin(queued()) + " ! identity name=i error-after=3 ! fakesink");
+  Pipeline pipeline(
+      "videotestsrc name=s ! video/x-raw,format=GRAY8,width=32,height=24 ! " + bin(queued()) +
+      " ! identity name=i error-after=3 ! fakesink");
   ASSERT_TRUE(pipeline.run());
   EXPECT_EQ(pipeline.errors().at(0).source, "i");
 }
@@ -127,14 +134,16 @@ TEST(Flow, AnErrorDownstreamIsPostedByItsOwner) {
 // EOS while frames are on their way: what entered comes out.
 TEST(Flow, EndOfStreamFromOutsideLosesNothingThatEntered) {
   for (const guint64 stop_after : {1u, 7u, 40u}) {
-    Pipeline pipeline("videotestsrc name=s ! video/x-raw,format=GRAY8,width=32,height=24,"
-                      "framerate=200/1 ! " + bin(queued("GRAY", "\"target_capacity\":16")) +
-                      " ! fakesink name=f sync=true");
+    Pipeline pipeline(
+        "videotestsrc name=s ! video/x-raw,format=GRAY8,width=32,height=24,"
+        "framerate=200/1 ! " +
+        bin(queued("GRAY", "\"target_capacity\":16")) + " ! fakesink name=f sync=true");
     BufferCounter entered(pipeline.element("h"), "sink");
     BufferCounter left(pipeline.element("f"), "sink");
     pipeline.set_state(GST_STATE_PLAYING);
     ASSERT_EQ(pipeline.wait_for_state(), GST_STATE_CHANGE_SUCCESS);
-    while (left.count() < stop_after) std::this_thread::yield();
+    while (left.count() < stop_after)
+      std::this_thread::yield();
     gst_element_send_event(pipeline.get(), gst_event_new_eos());
     ASSERT_TRUE(pipeline.wait_for(GST_MESSAGE_EOS));
     EXPECT_EQ(left.count(), entered.count());
@@ -151,6 +160,18 @@ size_t entries(const char *folder) {
   return count;
 }
 
+// A sanitizer keeps freed memory for a while.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HOLOFLOW_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(HOLOFLOW_SANITIZED)
+constexpr bool memory_is_measurable = false;
+#else
+constexpr bool memory_is_measurable = true;
+#endif
+
 size_t resident_kib() {
   std::ifstream file("/proc/self/statm");
   size_t total = 0, resident = 0;
@@ -164,21 +185,26 @@ TEST(Flow, FiftyStartsKeepThreadsFilesAndMemory) {
     ASSERT_TRUE(pipeline.run());
     ASSERT_EQ(pipeline.set_state(GST_STATE_NULL), GST_STATE_CHANGE_SUCCESS);
   };
-  for (int i = 0; i < 10; ++i) cycle();
+  for (int i = 0; i < 10; ++i)
+    cycle();
   const size_t threads = entries("/proc/self/task"), files = entries("/proc/self/fd");
   const size_t memory = resident_kib();
-  for (int i = 0; i < 50; ++i) cycle();
+  for (int i = 0; i < 50; ++i)
+    cycle();
   EXPECT_EQ(pipeline.errors().size(), 0u);
   // GLib's thread pool may keep or drop an idle thread of its own.
   EXPECT_LE(entries("/proc/self/task"), threads + 1);
   EXPECT_LE(entries("/proc/self/fd"), files);
-  EXPECT_LE(resident_kib(), memory + 2048) << "KiB";
+  if (memory_is_measurable) {
+    EXPECT_LE(resident_kib(), memory + 2048) << "KiB";
+  }
 }
 
 TEST(Flow, AStopWhileDownstreamIsBlockedReturnsAtOnce) {
   for (const auto &graph : {passthrough(), queued()}) {
-    Pipeline pipeline("videotestsrc ! video/x-raw,format=GRAY8,width=32,height=24 ! " + bin(graph) +
-                      " ! fakesink sync=true");
+    Pipeline pipeline(
+        "videotestsrc ! video/x-raw,format=GRAY8,width=32,height=24 ! " + bin(graph) +
+        " ! fakesink sync=true");
     // In PAUSED the sink keeps the first buffer; everything behind it fills up.
     pipeline.set_state(GST_STATE_PAUSED);
     ASSERT_EQ(pipeline.wait_for_state(), GST_STATE_CHANGE_SUCCESS);
@@ -192,12 +218,11 @@ TEST(Flow, AStopWhileDownstreamIsBlockedReturnsAtOnce) {
 TEST(Flow, AnUpstreamPoolOfTwoBuffersDoesNotStarve) {
   for (const auto &graph : {passthrough(), queued("GRAY", "\"target_capacity\":16")}) {
     Harness harness(graph);
-    gst_harness_set_src_caps_str(harness.get(),
-                                 "video/x-raw,format=GRAY8,width=32,height=24,framerate=30/1");
+    gst_harness_set_src_caps_str(
+        harness.get(), "video/x-raw,format=GRAY8,width=32,height=24,framerate=30/1");
     GstBufferPool *pool = gst_buffer_pool_new();
     GstStructure *config = gst_buffer_pool_get_config(pool);
-    gst_buffer_pool_config_set_params(config, nullptr,
-                                      32 * 24, 2, 2);
+    gst_buffer_pool_config_set_params(config, nullptr, 32 * 24, 2, 2);
     ASSERT_TRUE(gst_buffer_pool_set_config(pool, config));
     ASSERT_TRUE(gst_buffer_pool_set_active(pool, TRUE));
     for (int i = 0; i < 100; ++i) {
@@ -221,8 +246,8 @@ TEST(Flow, AnUpstreamPoolOfTwoBuffersDoesNotStarve) {
 TEST(Flow, ADownstreamThatKeepsTwentyBuffersDoesNotStopTheGraph) {
   for (const auto &graph : {passthrough(), queued()}) {
     Harness harness(graph);
-    gst_harness_set_src_caps_str(harness.get(),
-                                 "video/x-raw,format=GRAY8,width=32,height=24,framerate=30/1");
+    gst_harness_set_src_caps_str(
+        harness.get(), "video/x-raw,format=GRAY8,width=32,height=24,framerate=30/1");
     std::vector<GstBuffer *> kept;
     for (int i = 0; i < 20; ++i) {
       const auto pixels = noise(32 * 24, static_cast<guint32>(i));
@@ -232,7 +257,8 @@ TEST(Flow, ADownstreamThatKeepsTwentyBuffersDoesNotStopTheGraph) {
     }
     for (int i = 0; i < 20; ++i)
       EXPECT_EQ(bytes_of(kept[static_cast<size_t>(i)]), noise(32 * 24, static_cast<guint32>(i)));
-    for (GstBuffer *buffer : kept) gst_buffer_unref(buffer);
+    for (GstBuffer *buffer : kept)
+      gst_buffer_unref(buffer);
   }
 }
 
@@ -241,8 +267,8 @@ TEST(Flow, BuffersOutliveTheElement) {
   const auto pixels = noise(32 * 24);
   {
     Harness harness(queued());
-    gst_harness_set_src_caps_str(harness.get(),
-                                 "video/x-raw,format=GRAY8,width=32,height=24,framerate=30/1");
+    gst_harness_set_src_caps_str(
+        harness.get(), "video/x-raw,format=GRAY8,width=32,height=24,framerate=30/1");
     ASSERT_EQ(gst_harness_push(harness.get(), buffer_of(pixels)), GST_FLOW_OK);
     kept = gst_harness_pull(harness.get());
   }
@@ -252,8 +278,8 @@ TEST(Flow, BuffersOutliveTheElement) {
 
 TEST(Flow, StatsCountFramesAndNameTheDevice) {
   Harness harness(queued());
-  gst_harness_set_src_caps_str(harness.get(),
-                               "video/x-raw,format=GRAY8,width=32,height=24,framerate=30/1");
+  gst_harness_set_src_caps_str(
+      harness.get(), "video/x-raw,format=GRAY8,width=32,height=24,framerate=30/1");
   for (int i = 0; i < 5; ++i)
     ASSERT_EQ(gst_harness_push(harness.get(), buffer_of(noise(32 * 24))), GST_FLOW_OK);
   ASSERT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_eos()));

@@ -38,7 +38,8 @@ public:
   [[nodiscard]] std::vector<Message> messages(GstMessageType type) const {
     std::vector<Message> found;
     while (GstMessage *message = gst_bus_pop(bus_)) {
-      if (GST_MESSAGE_TYPE(message) == type) found.push_back(to_message(message));
+      if (GST_MESSAGE_TYPE(message) == type)
+        found.push_back(to_message(message));
       gst_message_unref(message);
     }
     return found;
@@ -75,7 +76,8 @@ TEST(Pads, OfAFaultyGraphAreSinkAndSrc) {
 }
 
 TEST(Pads, OfUnchangedNamesKeepTheirLinks) {
-  Pipeline pipeline("fakesrc name=s ! holoflowbin name=h graph=\"" "sqrt\" ! fakesink");
+  Pipeline pipeline("fakesrc name=s ! holoflowbin name=h graph=\""
+                    "sqrt\" ! fakesink");
   GstElement *element = pipeline.element("h");
   GstPad *before = gst_element_get_static_pad(element, "sink");
   g_object_set(element, "graph", passthrough().c_str(), nullptr);
@@ -104,9 +106,11 @@ TEST(Pads, AGraphThatWouldDropALinkedPadIsRefused) {
 
 TEST(Pads, ClashingNamesAreRefused) {
   Element element;
-  element.set("graph", R"({"nodes":{"a b":{"type":"Input"},"a_b":{"type":"Input"},)"
-                       R"("s":{"type":"Add"},"o":{"type":"Output"}},"edges":[)"
-                       R"({"from":"a b","to":"s"},{"from":"a_b","to":"s","in":1},"s->o"]})");
+  element.set(
+      "graph",
+      R"({"nodes":{"a b":{"type":"Input"},"a_b":{"type":"Input"},)"
+      R"("s":{"type":"Add"},"o":{"type":"Output"}},"edges":[)"
+      R"({"from":"a b","to":"s"},{"from":"a_b","to":"s","in":1},"s->o"]})");
   const auto warnings = element.messages(GST_MESSAGE_WARNING);
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_THAT(warnings[0].text, HasSubstr("node \"a_b\" would get the same pad name"));
@@ -129,8 +133,9 @@ TEST(Properties, KeepWhatWasSet) {
   element.set("trace-location", "/tmp/trace.json");
   gchar *graph = nullptr, *settings = nullptr, *trace = nullptr;
   gint device = -1, id = -1;
-  g_object_get(element.get(), "graph", &graph, "settings", &settings, "device", &device,
-               "cuda-device-id", &id, "trace-location", &trace, nullptr);
+  g_object_get(
+      element.get(), "graph", &graph, "settings", &settings, "device", &device, "cuda-device-id",
+      &id, "trace-location", &trace, nullptr);
   EXPECT_STREQ(graph, "sqrt");
   EXPECT_STREQ(settings, nullptr);
   EXPECT_STREQ(trace, "/tmp/trace.json");

@@ -14,19 +14,21 @@ constexpr Size sizes[] = {{1, 1}, {3, 3}, {641, 481}, {64, 48}, {642, 3}};
 
 std::string caps_text(const std::string &format, Size size) {
   return "video/x-raw,format=" + format + ",width=" + std::to_string(size.width) +
-         ",height=" + std::to_string(size.height) + ",framerate=30/1";
+      ",height=" + std::to_string(size.height) + ",framerate=30/1";
 }
 
 GstVideoInfo info_of(const std::string &format, Size size) {
   GstVideoInfo info;
-  gst_video_info_set_format(&info, gst_video_format_from_string(format.c_str()),
-                            static_cast<guint>(size.width), static_cast<guint>(size.height));
+  gst_video_info_set_format(
+      &info, gst_video_format_from_string(format.c_str()), static_cast<guint>(size.width),
+      static_cast<guint>(size.height));
   return info;
 }
 
 // Sends one frame through the graph; the pixels of plane 0 that come out, without padding.
-std::vector<guint8> through(const std::string &graph, const std::string &caps, GstBuffer *buffer,
-                            GstBuffer **came = nullptr, bool video_meta = false) {
+std::vector<guint8> through(
+    const std::string &graph, const std::string &caps, GstBuffer *buffer,
+    GstBuffer **came = nullptr, bool video_meta = false) {
   Harness harness(graph);
   if (video_meta)
     gst_harness_add_propose_allocation_meta(harness.get(), GST_VIDEO_META_API_TYPE, nullptr);
@@ -56,7 +58,8 @@ std::vector<guint8> rows_of(const std::vector<guint8> &bytes, const GstVideoInfo
 }
 
 std::vector<guint8> grey_of(const std::vector<guint8> &rows, const GstVideoInfo &info) {
-  if (!GST_VIDEO_INFO_IS_RGB(&info)) return rows;
+  if (!GST_VIDEO_INFO_IS_RGB(&info))
+    return rows;
   const auto step = static_cast<size_t>(GST_VIDEO_INFO_COMP_PSTRIDE(&info, 0));
   const size_t r = GST_VIDEO_INFO_COMP_POFFSET(&info, 0), g = GST_VIDEO_INFO_COMP_POFFSET(&info, 1),
                b = GST_VIDEO_INFO_COMP_POFFSET(&info, 2);
@@ -74,8 +77,9 @@ TEST(Pixels, OfEveryFormatAndOddSizePassAsTheyStand) {
       const auto info = info_of(format, size);
       const auto bytes = noise(info.size);
       GstBuffer *came = nullptr;
-      EXPECT_EQ(through(passthrough(""), caps_text(format, size), buffer_of(bytes), &came),
-                rows_of(bytes, info));
+      EXPECT_EQ(
+          through(passthrough(""), caps_text(format, size), buffer_of(bytes), &came),
+          rows_of(bytes, info));
       EXPECT_EQ(gst_buffer_get_size(came), info.size) << "default strides";
       gst_buffer_unref(came);
     }
@@ -87,8 +91,9 @@ TEST(Pixels, OfSixteenBitsPassAsTheyStand) {
     SCOPED_TRACE(caps_text("GRAY16_LE", size));
     const auto info = info_of("GRAY16_LE", size);
     const auto bytes = noise(info.size);
-    EXPECT_EQ(through(passthrough(), caps_text("GRAY16_LE", size), buffer_of(bytes)),
-              rows_of(bytes, info));
+    EXPECT_EQ(
+        through(passthrough(), caps_text("GRAY16_LE", size), buffer_of(bytes)),
+        rows_of(bytes, info));
   }
 }
 
@@ -99,8 +104,9 @@ TEST(Pixels, BecomeGreyFromColourAndFromTheLumaPlane) {
       SCOPED_TRACE(caps_text(format, size));
       const auto info = info_of(format, size);
       const auto bytes = noise(info.size);
-      EXPECT_EQ(through(passthrough("GRAY"), caps_text(format, size), buffer_of(bytes)),
-                grey_of(rows_of(bytes, info), info));
+      EXPECT_EQ(
+          through(passthrough("GRAY"), caps_text(format, size), buffer_of(bytes)),
+          grey_of(rows_of(bytes, info), info));
     }
   }
 }
@@ -108,13 +114,14 @@ TEST(Pixels, BecomeGreyFromColourAndFromTheLumaPlane) {
 TEST(Pixels, BecomeTheGreyThatVideoconvertMakesOfI420) {
   const char *source = "videotestsrc num-buffers=3 pattern=smpte ! "
                        "video/x-raw,format=I420,width=322,height=240,framerate=30/1 ! tee name=t ";
-  Pipeline pipeline(std::string(source) +
-                    "t. ! queue ! holoflowbin graph=\"{\\\"nodes\\\":{\\\"i\\\":{\\\"type\\\":"
-                    "\\\"Input\\\",\\\"params\\\":{\\\"as\\\":\\\"GRAY\\\"}},\\\"o\\\":{\\\"type\\\":"
-                    "\\\"Output\\\"}},\\\"edges\\\":[\\\"i->o\\\"]}\" ! fakesink name=a "
-                    "enable-last-sample=true "
-                    "t. ! queue ! videoconvert ! video/x-raw,format=GRAY8 ! fakesink name=b "
-                    "enable-last-sample=true");
+  Pipeline pipeline(
+      std::string(source) +
+      "t. ! queue ! holoflowbin graph=\"{\\\"nodes\\\":{\\\"i\\\":{\\\"type\\\":"
+      "\\\"Input\\\",\\\"params\\\":{\\\"as\\\":\\\"GRAY\\\"}},\\\"o\\\":{\\\"type\\\":"
+      "\\\"Output\\\"}},\\\"edges\\\":[\\\"i->o\\\"]}\" ! fakesink name=a "
+      "enable-last-sample=true "
+      "t. ! queue ! videoconvert ! video/x-raw,format=GRAY8 ! fakesink name=b "
+      "enable-last-sample=true");
   ASSERT_TRUE(pipeline.run());
   ASSERT_TRUE(pipeline.saw_eos());
   std::vector<std::vector<guint8>> pictures;
@@ -129,8 +136,8 @@ TEST(Pixels, BecomeTheGreyThatVideoconvertMakesOfI420) {
 }
 
 // The same picture in a buffer whose rows lie further apart and that begins later.
-GstBuffer *padded(const std::vector<guint8> &bytes, const GstVideoInfo &info, size_t extra,
-                  size_t begin) {
+GstBuffer *padded(
+    const std::vector<guint8> &bytes, const GstVideoInfo &info, size_t extra, size_t begin) {
   gsize offset[GST_VIDEO_MAX_PLANES] = {};
   gint stride[GST_VIDEO_MAX_PLANES] = {};
   size_t size = begin;
@@ -143,15 +150,16 @@ GstBuffer *padded(const std::vector<guint8> &bytes, const GstVideoInfo &info, si
   std::vector<guint8> spread(size, 0xa5);
   for (guint plane = 0; plane < planes; ++plane)
     for (int y = 0; y < GST_VIDEO_INFO_COMP_HEIGHT(&info, plane); ++y)
-      std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(info.offset[plane]) +
-                      static_cast<ptrdiff_t>(y) * info.stride[plane],
-                  info.stride[plane],
-                  spread.begin() + static_cast<ptrdiff_t>(offset[plane]) +
-                      static_cast<ptrdiff_t>(y) * stride[plane]);
+      std::copy_n(
+          bytes.begin() + static_cast<ptrdiff_t>(info.offset[plane]) +
+              static_cast<ptrdiff_t>(y) * info.stride[plane],
+          info.stride[plane],
+          spread.begin() + static_cast<ptrdiff_t>(offset[plane]) +
+              static_cast<ptrdiff_t>(y) * stride[plane]);
   GstBuffer *buffer = buffer_of(spread);
-  gst_buffer_add_video_meta_full(buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&info),
-                                 static_cast<guint>(info.width), static_cast<guint>(info.height),
-                                 planes, offset, stride);
+  gst_buffer_add_video_meta_full(
+      buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&info),
+      static_cast<guint>(info.width), static_cast<guint>(info.height), planes, offset, stride);
   return buffer;
 }
 
@@ -161,8 +169,9 @@ TEST(Pixels, AreReadThroughTheStridesOfAVideoMeta) {
       SCOPED_TRACE(caps_text(format, size));
       const auto info = info_of(format, size);
       const auto bytes = noise(info.size);
-      EXPECT_EQ(through(passthrough("GRAY"), caps_text(format, size), padded(bytes, info, 20, 64)),
-                grey_of(rows_of(bytes, info), info));
+      EXPECT_EQ(
+          through(passthrough("GRAY"), caps_text(format, size), padded(bytes, info, 20, 64)),
+          grey_of(rows_of(bytes, info), info));
     }
   }
 }
@@ -181,8 +190,9 @@ TEST(Pixels, LeavePackedWhereDownstreamKnowsVideoMeta) {
   const auto info = info_of("RGB", size);
   const auto bytes = noise(info.size);
   GstBuffer *came = nullptr;
-  EXPECT_EQ(through(passthrough(""), caps_text("RGB", size), buffer_of(bytes), &came, true),
-            rows_of(bytes, info));
+  EXPECT_EQ(
+      through(passthrough(""), caps_text("RGB", size), buffer_of(bytes), &came, true),
+      rows_of(bytes, info));
   const GstVideoMeta *meta = gst_buffer_get_video_meta(came);
   ASSERT_NE(meta, nullptr);
   EXPECT_EQ(meta->stride[0], 641 * 3);
@@ -202,7 +212,7 @@ TEST(Pixels, OfTensorsPassInEveryElementType) {
   for (const char *dtype : {"U8", "U16", "F32", "CF32"}) {
     SCOPED_TRACE(dtype);
     const std::string caps = std::string("application/x-holoflow-tensor,dtype=") + dtype +
-                             ",shape=(string)\"1,3,5,2\",framerate=30/1";
+        ",shape=(string)\"1,3,5,2\",framerate=30/1";
     const size_t element = dtype[0] == 'C' ? 8 : dtype[0] == 'F' ? 4 : dtype[1] == '8' ? 1 : 2;
     const auto bytes = noise(30 * element);
     Harness harness(passthrough(""));
@@ -216,8 +226,10 @@ TEST(Pixels, OfTensorsPassInEveryElementType) {
 
 TEST(Pixels, OfATensorWithManyFramesLeaveFrameByFrameWithTheirShareOfTime) {
   Harness harness(passthrough(""));
-  gst_harness_set_src_caps_str(harness.get(), "application/x-holoflow-tensor,dtype=F32,"
-                                              "shape=(string)\"4,2,3\",framerate=5/1");
+  gst_harness_set_src_caps_str(
+      harness.get(),
+      "application/x-holoflow-tensor,dtype=F32,"
+      "shape=(string)\"4,2,3\",framerate=5/1");
   const auto bytes = noise(4 * 24);
   GstBuffer *buffer = buffer_of(bytes);
   GST_BUFFER_PTS(buffer) = 1000;
@@ -227,9 +239,11 @@ TEST(Pixels, OfATensorWithManyFramesLeaveFrameByFrameWithTheirShareOfTime) {
     GstBuffer *came = gst_harness_pull(harness.get());
     EXPECT_EQ(GST_BUFFER_PTS(came), 1000 + 100 * i);
     EXPECT_EQ(GST_BUFFER_DURATION(came), 100u);
-    EXPECT_EQ(bytes_of(came),
-              std::vector<guint8>(bytes.begin() + static_cast<ptrdiff_t>(i * 24),
-                                  bytes.begin() + static_cast<ptrdiff_t>((i + 1) * 24)));
+    EXPECT_EQ(
+        bytes_of(came),
+        std::vector<guint8>(
+            bytes.begin() + static_cast<ptrdiff_t>(i * 24),
+            bytes.begin() + static_cast<ptrdiff_t>((i + 1) * 24)));
     gst_buffer_unref(came);
   }
 }

@@ -20,20 +20,23 @@ std::string to_text(GstCaps *caps) {
 }
 
 // What the sink pad answers while the element runs.
-std::string accepted(const std::string &graph, const char *filter = nullptr,
-                     const char *downstream = nullptr) {
+std::string accepted(
+    const std::string &graph, const char *filter = nullptr, const char *downstream = nullptr) {
   Harness harness(graph);
-  if (downstream != nullptr) gst_harness_set_sink_caps_str(harness.get(), downstream);
+  if (downstream != nullptr)
+    gst_harness_set_sink_caps_str(harness.get(), downstream);
   GstCaps *asked = filter != nullptr ? gst_caps_from_string(filter) : nullptr;
   GstCaps *caps = gst_pad_peer_query_caps(harness->srcpad, asked);
-  if (asked != nullptr) gst_caps_unref(asked);
+  if (asked != nullptr)
+    gst_caps_unref(asked);
   return to_text(caps);
 }
 
 std::string in_quotes(const std::string &graph) {
   std::string text = "\"";
   for (const char c : graph) {
-    if (c == '"') text += '\\';
+    if (c == '"')
+      text += '\\';
     text += c;
   }
   return text + "\"";
@@ -52,8 +55,9 @@ TEST(Queries, CapsAreThoseThatInferenceTakes) {
 }
 
 TEST(Queries, TheFilterGivesTheOrder) {
-  EXPECT_THAT(accepted(passthrough("GRAY"), "video/x-raw,format=I420;video/x-raw,format=GRAY8"),
-              ::testing::StartsWith("video/x-raw, format=(string)I420"));
+  EXPECT_THAT(
+      accepted(passthrough("GRAY"), "video/x-raw,format=I420;video/x-raw,format=GRAY8"),
+      ::testing::StartsWith("video/x-raw, format=(string)I420"));
 }
 
 TEST(Queries, ARestrictionOfTheInputHolds) {
@@ -66,8 +70,8 @@ TEST(Queries, ARestrictionOfTheInputHolds) {
 }
 
 TEST(Queries, DownstreamsSizeReachesUpstreamWhereTheGraphKeepsIt) {
-  const auto caps = accepted(passthrough("GRAY"), nullptr,
-                             "video/x-raw,format=GRAY8,width=320,height=[1,240]");
+  const auto caps =
+      accepted(passthrough("GRAY"), nullptr, "video/x-raw,format=GRAY8,width=320,height=[1,240]");
   EXPECT_THAT(caps, HasSubstr("width=(int)320, height=(int)[ 1, 240 ]"));
   EXPECT_THAT(caps, Not(HasSubstr("GRAY16_LE"))) << "it would leave with 16 bits";
 }
@@ -84,9 +88,10 @@ TEST(Queries, VideoconvertFindsAFormat) {
   const std::string graph = in_quotes(passthrough("GRAY"));
   for (const char *format : {"YUY2", "GRAY16_BE", "I420", "Y444_10LE", "RGB16"}) {
     SCOPED_TRACE(format);
-    Pipeline pipeline(std::string("videotestsrc num-buffers=2 ! video/x-raw,format=") + format +
-                      ",width=64,height=48 ! videoconvert ! holoflowbin graph=" + graph +
-                      " ! videoconvert ! video/x-raw,format=BGRA ! fakesink name=f");
+    Pipeline pipeline(
+        std::string("videotestsrc num-buffers=2 ! video/x-raw,format=") + format +
+        ",width=64,height=48 ! videoconvert ! holoflowbin graph=" + graph +
+        " ! videoconvert ! video/x-raw,format=BGRA ! fakesink name=f");
     BufferCounter counter(pipeline.element("f"), "sink");
     ASSERT_TRUE(pipeline.run());
     EXPECT_EQ(pipeline.errors().size(), 0u);
@@ -95,9 +100,10 @@ TEST(Queries, VideoconvertFindsAFormat) {
 }
 
 TEST(Queries, YuvPassesVideoconvertUntouched) {
-  Pipeline pipeline("videotestsrc num-buffers=2 ! video/x-raw,format=I420,width=64,height=48 ! "
-                    "videoconvert ! holoflowbin name=h graph=" + in_quotes(passthrough("GRAY")) +
-                    " ! fakesink");
+  Pipeline pipeline(
+      "videotestsrc num-buffers=2 ! video/x-raw,format=I420,width=64,height=48 ! "
+      "videoconvert ! holoflowbin name=h graph=" +
+      in_quotes(passthrough("GRAY")) + " ! fakesink");
   GstPad *pad = gst_element_get_static_pad(pipeline.element("h"), "sink");
   ASSERT_TRUE(pipeline.run());
   EXPECT_THAT(to_text(gst_pad_get_current_caps(pad)), HasSubstr("format=(string)I420"));
@@ -114,9 +120,10 @@ TEST(Queries, FramesPerSecondFollowTheQueues) {
   for (const auto &[params, rate] : cases) {
     SCOPED_TRACE(params);
     Harness harness(queued("GRAY", params));
-    gst_harness_set_src_caps_str(harness.get(),
-                                 "video/x-raw,format=GRAY8,width=8,height=4,framerate=30/1");
-    for (int i = 0; i < 8; ++i) gst_harness_push(harness.get(), buffer_of(noise(32)));
+    gst_harness_set_src_caps_str(
+        harness.get(), "video/x-raw,format=GRAY8,width=8,height=4,framerate=30/1");
+    for (int i = 0; i < 8; ++i)
+      gst_harness_push(harness.get(), buffer_of(noise(32)));
     gst_buffer_unref(gst_harness_pull(harness.get()));
     EXPECT_THAT(to_text(gst_pad_get_current_caps(harness->sinkpad)), HasSubstr(rate));
   }
@@ -126,9 +133,10 @@ TEST(Queries, LatencyIsThatOfUpstreamAndOfTheQueues) {
   Harness harness(queued("GRAY", "\"output_size\":4,\"target_capacity\":16"));
   gst_harness_set_live(harness.get(), TRUE);
   gst_harness_set_upstream_latency(harness.get(), 20 * GST_MSECOND);
-  gst_harness_set_src_caps_str(harness.get(),
-                               "video/x-raw,format=GRAY8,width=8,height=4,framerate=100/1");
-  for (int i = 0; i < 4; ++i) gst_harness_push(harness.get(), buffer_of(noise(32)));
+  gst_harness_set_src_caps_str(
+      harness.get(), "video/x-raw,format=GRAY8,width=8,height=4,framerate=100/1");
+  for (int i = 0; i < 4; ++i)
+    gst_harness_push(harness.get(), buffer_of(noise(32)));
   EXPECT_EQ(gst_harness_query_latency(harness.get()), 60 * GST_MSECOND);
   EXPECT_EQ(harness.messages(GST_MESSAGE_LATENCY).size(), 1u);
 }

@@ -17,11 +17,12 @@ constexpr char small[] = "video/x-raw,format=GRAY8,width=8,height=4,framerate=30
 class Recorder {
 public:
   explicit Recorder(GstElement *element) : pad_(gst_element_get_static_pad(element, "src")) {
-    gst_pad_add_probe(pad_,
-                      static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BUFFER |
-                                                   GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM |
-                                                   GST_PAD_PROBE_TYPE_EVENT_FLUSH),
-                      probe, this, nullptr);
+    gst_pad_add_probe(
+        pad_,
+        static_cast<GstPadProbeType>(
+            GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM |
+            GST_PAD_PROBE_TYPE_EVENT_FLUSH),
+        probe, this, nullptr);
   }
   ~Recorder() { gst_object_unref(pad_); }
 
@@ -33,7 +34,8 @@ public:
     std::lock_guard lock(mutex_);
     std::vector<guint32> found;
     for (size_t i = 0; i < items_.size(); ++i)
-      if (items_[i] == name) found.push_back(seqnums_[i]);
+      if (items_[i] == name)
+        found.push_back(seqnums_[i]);
     return found;
   }
 
@@ -108,9 +110,11 @@ TEST(Stream, EventsLeaveInTheOrderInWhichTheyCame) {
     gst_harness_push_event(harness.get(), gst_event_new_gap(30 * GST_MSECOND, 10 * GST_MSECOND));
     gst_harness_push_event(harness.get(), custom("last"));
     finish(harness);
-    EXPECT_THAT(recorder.items(),
-                ElementsAre("stream-start", "caps", "segment", "tag", "buffer 0", "buffer 10",
-                            "between", "buffer 20", "gap", "last", "eos"));
+    EXPECT_THAT(
+        recorder.items(),
+        ElementsAre(
+            "stream-start", "caps", "segment", "tag", "buffer 0", "buffer 10", "between",
+            "buffer 20", "gap", "last", "eos"));
   }
 }
 
@@ -127,8 +131,8 @@ TEST(Stream, EventsBeforeTheCapsWaitForThem) {
   gst_harness_push_event(harness.get(), gst_event_new_segment(&segment));
   gst_harness_push(harness.get(), frame_at(0));
   finish(harness);
-  EXPECT_THAT(recorder.items(),
-              ElementsAre("stream-start", "caps", "early", "segment", "buffer 0", "eos"));
+  EXPECT_THAT(
+      recorder.items(), ElementsAre("stream-start", "caps", "early", "segment", "buffer 0", "eos"));
 }
 
 TEST(Stream, EndOfStreamComesOutWithoutBuffersAndWithoutCaps) {
@@ -173,14 +177,20 @@ TEST(Stream, TimestampsFlagsAndOffsetsPassUnchanged) {
     for (guint64 i = 0; i < 20; ++i) {
       GstBuffer *buffer = frame_at(i * 40);
       // Gaps in time, missing times and marks: nothing is made up.
-      if (i % 3 == 1) GST_BUFFER_PTS(buffer) += 7;
-      if (i % 5 == 2) GST_BUFFER_PTS(buffer) = GST_BUFFER_DURATION(buffer) = GST_CLOCK_TIME_NONE;
+      if (i % 3 == 1)
+        GST_BUFFER_PTS(buffer) += 7;
+      if (i % 5 == 2)
+        GST_BUFFER_PTS(buffer) = GST_BUFFER_DURATION(buffer) = GST_CLOCK_TIME_NONE;
       GST_BUFFER_DTS(buffer) = i % 2 == 0 ? i * 1000 : GST_CLOCK_TIME_NONE;
       GST_BUFFER_OFFSET(buffer) = 100 + i;
-      if (i == 4) GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DISCONT);
-      if (i == 5) GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_GAP);
-      if (i == 6) GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_CORRUPTED);
-      if (i == 7) GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DROPPABLE);
+      if (i == 4)
+        GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DISCONT);
+      if (i == 5)
+        GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_GAP);
+      if (i == 6)
+        GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_CORRUPTED);
+      if (i == 7)
+        GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DROPPABLE);
       GstBuffer *sent = gst_buffer_ref(buffer);
       ASSERT_EQ(gst_harness_push(harness.get(), buffer), GST_FLOW_OK);
       GstBuffer *came = gst_harness_pull(harness.get());
@@ -189,8 +199,8 @@ TEST(Stream, TimestampsFlagsAndOffsetsPassUnchanged) {
       EXPECT_EQ(GST_BUFFER_DTS(came), GST_BUFFER_DTS(sent));
       EXPECT_EQ(GST_BUFFER_DURATION(came), GST_BUFFER_DURATION(sent));
       EXPECT_EQ(GST_BUFFER_OFFSET(came), GST_BUFFER_OFFSET(sent));
-      const auto marks = GST_BUFFER_FLAG_DISCONT | GST_BUFFER_FLAG_GAP |
-                         GST_BUFFER_FLAG_CORRUPTED | GST_BUFFER_FLAG_DROPPABLE;
+      const auto marks = GST_BUFFER_FLAG_DISCONT | GST_BUFFER_FLAG_GAP | GST_BUFFER_FLAG_CORRUPTED |
+          GST_BUFFER_FLAG_DROPPABLE;
       EXPECT_EQ(GST_BUFFER_FLAGS(came) & marks, GST_BUFFER_FLAGS(sent) & marks) << i;
       EXPECT_EQ(bytes_of(came), bytes_of(sent));
       gst_buffer_unref(sent);
@@ -208,8 +218,8 @@ TEST(Stream, MetasThatAreNotBoundToMemoryTravelAlong) {
   gst_buffer_add_video_region_of_interest_meta(buffer, "face", 1, 1, 2, 2);
   gsize offset[4] = {0};
   gint stride[4] = {8};
-  gst_buffer_add_video_meta_full(buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, 8, 4, 1,
-                                 offset, stride);
+  gst_buffer_add_video_meta_full(
+      buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, 8, 4, 1, offset, stride);
   ASSERT_EQ(gst_harness_push(harness.get(), buffer), GST_FLOW_OK);
   GstBuffer *came = gst_harness_pull(harness.get());
   const auto *time = gst_buffer_get_reference_timestamp_meta(came, reference);
@@ -259,8 +269,9 @@ TEST(Stream, AnEmptyBufferLeavesAsAGap) {
   EXPECT_EQ(gst_harness_push(harness.get(), empty), GST_FLOW_OK);
   gst_harness_push(harness.get(), frame_at(20));
   finish(harness);
-  EXPECT_THAT(recorder.items(), ElementsAre("stream-start", "caps", "segment", "buffer 0", "gap",
-                                            "buffer 20", "eos"));
+  EXPECT_THAT(
+      recorder.items(),
+      ElementsAre("stream-start", "caps", "segment", "buffer 0", "gap", "buffer 20", "eos"));
 }
 
 std::string caps_of(GstPad *pad) {
@@ -278,16 +289,18 @@ TEST(Stream, AnotherFrameRateLeavesInPlaceWithoutACompile) {
   begin(harness);
   gst_harness_push(harness.get(), frame_at(0));
   gst_harness_push(harness.get(), frame_at(10));
-  gst_harness_set_src_caps_str(harness.get(),
-                               "video/x-raw,format=GRAY8,width=8,height=4,framerate=25/1");
+  gst_harness_set_src_caps_str(
+      harness.get(), "video/x-raw,format=GRAY8,width=8,height=4,framerate=25/1");
   gst_harness_push(harness.get(), frame_at(20));
   finish(harness);
   const auto items = recorder.items();
   EXPECT_EQ(std::count(items.begin(), items.end(), "caps"), 2);
-  EXPECT_LT(std::find(items.begin(), items.end(), "buffer 10"),
-            std::find(items.begin() + 3, items.end(), "caps"));
-  EXPECT_LT(std::find(items.begin() + 3, items.end(), "caps"),
-            std::find(items.begin(), items.end(), "buffer 20"));
+  EXPECT_LT(
+      std::find(items.begin(), items.end(), "buffer 10"),
+      std::find(items.begin() + 3, items.end(), "caps"));
+  EXPECT_LT(
+      std::find(items.begin() + 3, items.end(), "caps"),
+      std::find(items.begin(), items.end(), "buffer 20"));
   EXPECT_THAT(caps_of(harness->sinkpad), HasSubstr("framerate=(fraction)25/1"));
   EXPECT_EQ(harness.stat("in"), 3u) << "one run: the ledger was not begun anew";
 }
@@ -296,10 +309,12 @@ TEST(Stream, AnotherSizeDrainsBeforeTheNewCaps) {
   Harness harness(queued("GRAY", "\"target_capacity\":16"));
   Recorder recorder(harness->element);
   begin(harness);
-  for (guint64 i = 0; i < 5; ++i) gst_harness_push(harness.get(), frame_at(i * 10));
-  gst_harness_set_src_caps_str(harness.get(),
-                               "video/x-raw,format=GRAY8,width=16,height=8,framerate=30/1");
-  for (guint64 i = 5; i < 8; ++i) gst_harness_push(harness.get(), frame_at(i * 10, 128));
+  for (guint64 i = 0; i < 5; ++i)
+    gst_harness_push(harness.get(), frame_at(i * 10));
+  gst_harness_set_src_caps_str(
+      harness.get(), "video/x-raw,format=GRAY8,width=16,height=8,framerate=30/1");
+  for (guint64 i = 5; i < 8; ++i)
+    gst_harness_push(harness.get(), frame_at(i * 10, 128));
   finish(harness);
   const auto items = recorder.items();
   const auto second_caps = std::find(items.begin() + 2, items.end(), "caps");
@@ -356,7 +371,8 @@ TEST(Stream, AFlushForgetsFramesAndTheStreamGoesOn) {
     Recorder recorder(harness->element);
     begin(harness);
     gst_harness_push_event(harness.get(), tag());
-    for (guint64 i = 0; i < 3; ++i) gst_harness_push(harness.get(), frame_at(i * 10));
+    for (guint64 i = 0; i < 3; ++i)
+      gst_harness_push(harness.get(), frame_at(i * 10));
     ASSERT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_flush_start()));
     EXPECT_EQ(gst_harness_push(harness.get(), frame_at(30)), GST_FLOW_FLUSHING);
     ASSERT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_flush_stop(TRUE)));
@@ -371,9 +387,9 @@ TEST(Stream, AFlushForgetsFramesAndTheStreamGoesOn) {
     const auto stop = std::find(items.begin(), items.end(), "flush-stop");
     ASSERT_NE(stop, items.end());
     const std::vector<std::string> rest(stop + 1, items.end());
-    EXPECT_EQ(std::vector<std::string>(rest.end() - 5, rest.end()),
-              (std::vector<std::string>{"segment", "buffer 500", "buffer 510", "buffer 520",
-                                        "eos"}));
+    EXPECT_EQ(
+        std::vector<std::string>(rest.end() - 5, rest.end()),
+        (std::vector<std::string>{"segment", "buffer 500", "buffer 510", "buffer 520", "eos"}));
     EXPECT_EQ(std::count(items.begin(), items.end(), "tag"), 1);
     EXPECT_EQ(std::count(items.begin(), items.end(), "caps"), 1);
   }
@@ -388,9 +404,11 @@ TEST(Stream, ASeekAfterTheEndPlaysAgain) {
   pipeline.set_state(GST_STATE_PLAYING);
   guint64 before = 0;
   for (int round = 0; round < 5; ++round) {
-    ASSERT_TRUE(gst_element_seek(pipeline.get(), 1.0, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH,
-                                 GST_SEEK_TYPE_SET, 0, GST_SEEK_TYPE_SET, 100 * GST_MSECOND));
-    ASSERT_TRUE(pipeline.wait_for(static_cast<GstMessageType>(GST_MESSAGE_EOS | GST_MESSAGE_ERROR)));
+    ASSERT_TRUE(gst_element_seek(
+        pipeline.get(), 1.0, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, 0,
+        GST_SEEK_TYPE_SET, 100 * GST_MSECOND));
+    ASSERT_TRUE(
+        pipeline.wait_for(static_cast<GstMessageType>(GST_MESSAGE_EOS | GST_MESSAGE_ERROR)));
     EXPECT_EQ(pipeline.errors().size(), 0u);
     // The first seek may come behind frames of the endless stream.
     if (round > 0) {
@@ -406,8 +424,9 @@ TEST(Stream, ASeekWhilePausedPrerollsAgain) {
   pipeline.set_state(GST_STATE_PAUSED);
   ASSERT_EQ(pipeline.wait_for_state(), GST_STATE_CHANGE_SUCCESS);
   for (int i = 0; i < 5; ++i) {
-    ASSERT_TRUE(gst_element_seek_simple(pipeline.get(), GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH,
-                                        static_cast<gint64>(i) * 10 * GST_MSECOND));
+    ASSERT_TRUE(gst_element_seek_simple(
+        pipeline.get(), GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH,
+        static_cast<gint64>(i) * 10 * GST_MSECOND));
     ASSERT_EQ(pipeline.wait_for_state(), GST_STATE_CHANGE_SUCCESS);
   }
   ASSERT_TRUE(pipeline.run());

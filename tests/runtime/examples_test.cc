@@ -46,17 +46,21 @@ void runs(const std::string &json) {
   runtime::CompilerConfig config{.device = runtime::CompilerConfig::Device::Cpu};
   std::string input, output;
   for (const auto &node : spec.nodes) {
-    if (node.kind == "Input") config.inputs[input = node.name] = frame;
-    if (node.kind == "Output") output = node.name;
+    if (node.kind == "Input")
+      config.inputs[input = node.name] = frame;
+    if (node.kind == "Output")
+      output = node.name;
   }
   auto runner = runtime::GraphRunner::from_json(json, config);
   const std::vector<uint8_t> pixels(frame.num_bytes(), 77);
   std::jthread feeder([&] {
-    for (int i = 0; i < 10; ++i) EXPECT_TRUE(runner.push(input, pixels.data(), frame));
+    for (int i = 0; i < 10; ++i)
+      EXPECT_TRUE(runner.push(input, pixels.data(), frame));
     runner.end();
   });
   int count = 0;
-  while (runner.pop(output)) ++count;
+  while (runner.pop(output))
+    ++count;
   EXPECT_EQ(count, 10);
 }
 
@@ -71,10 +75,12 @@ TEST(Examples, EveryGraphRuns) {
 }
 
 TEST(Examples, EveryGraphInTheDocsRuns) {
-  if (!fs::exists(root() / "docs")) GTEST_SKIP() << "no docs beside this program";
+  if (!fs::exists(root() / "docs"))
+    GTEST_SKIP() << "no docs beside this program";
   int graphs = 0;
   for (const auto &entry : fs::directory_iterator(root() / "docs")) {
-    if (entry.path().extension() != ".md") continue;
+    if (entry.path().extension() != ".md")
+      continue;
     for (const auto &block : json_blocks(text_of(entry.path()))) {
       SCOPED_TRACE(entry.path().filename().string());
       ASSERT_NO_THROW(runs(block));

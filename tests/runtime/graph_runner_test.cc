@@ -70,8 +70,9 @@ int drain(GraphRunner &runner, int step = 1) {
 TEST(GraphRunner, PassesEveryFrameThroughChainsOnTheCpu) {
   for (const char *chain :
        {"upload", "upload ! download", "batchqueue", "upload ! batchqueue ! download",
-        "batchqueue ! copy ! batchqueue", "upload ! batchqueue ! conversion target=F32 ! conversion "
-                                   "target=U8 ! batchqueue ! download",
+        "batchqueue ! copy ! batchqueue",
+        "upload ! batchqueue ! conversion target=F32 ! conversion "
+        "target=U8 ! batchqueue ! download",
         "copy ! batchqueue ! copy", "ratelimiter max_fps=1000000"}) {
     SCOPED_TRACE(chain);
     for (const int count : {0, 1, 2, 500}) {
@@ -114,8 +115,7 @@ TEST(GraphRunner, FansOutToTwoOutputsAndAQueue) {
 }
 
 TEST(GraphRunner, GivesWindowsWhole) {
-  GraphRunner runner =
-      GraphRunner::from_chain("batchqueue output_size=3 output_stride=2", cpu());
+  GraphRunner runner = GraphRunner::from_chain("batchqueue output_size=3 output_stride=2", cpu());
   std::thread source = feed(runner, 8);
   std::vector<std::vector<uint8_t>> windows;
   while (const auto tensor = runner.pop("output")) {
@@ -124,8 +124,11 @@ TEST(GraphRunner, GivesWindowsWhole) {
     windows.push_back(bytes_of(*tensor));
   }
   source.join();
-  EXPECT_THAT(windows, ElementsAre(ElementsAre(0, 0, 1, 1, 2, 2), ElementsAre(2, 2, 3, 3, 4, 4),
-                                   ElementsAre(4, 4, 5, 5, 6, 6)));
+  EXPECT_THAT(
+      windows,
+      ElementsAre(
+          ElementsAre(0, 0, 1, 1, 2, 2), ElementsAre(2, 2, 3, 3, 4, 4),
+          ElementsAre(4, 4, 5, 5, 6, 6)));
 }
 
 TEST(GraphRunner, SkipsByStride) {
@@ -185,10 +188,12 @@ TEST(GraphRunner, StopEndsAWaitingPushAndAWaitingPop) {
   // Nobody pops "output" here: after a few frames push waits.
   std::thread source([&runner, &pixels] {
     int pushed = 0;
-    while (runner.push("input", pixels.data(), grey)) ++pushed;
+    while (runner.push("input", pixels.data(), grey))
+      ++pushed;
     EXPECT_GT(pushed, 0);
   });
-  while (runner.scheduler().ledger().at("output").entered == 0) std::this_thread::yield();
+  while (runner.scheduler().ledger().at("output").entered == 0)
+    std::this_thread::yield();
   runner.stop();
   source.join();
   while (runner.pop("output")) {
@@ -225,13 +230,13 @@ TEST(GraphRunner, RethrowsTheErrorThatEndedTheRun) {
     }
     return std::string("nothing thrown");
   };
-  EXPECT_THAT(message([&] { (void)runner.pop("output"); }),
-              HasSubstr("node \"broken\" (Broken)"));
-  EXPECT_THAT(message([&] {
-                while (runner.push("input", pixels.data(), grey)) {
-                }
-              }),
-              HasSubstr("out of ink"));
+  EXPECT_THAT(message([&] { (void)runner.pop("output"); }), HasSubstr("node \"broken\" (Broken)"));
+  EXPECT_THAT(
+      message([&] {
+        while (runner.push("input", pixels.data(), grey)) {
+        }
+      }),
+      HasSubstr("out of ink"));
 }
 
 TEST(GraphRunner, NamesTheNodesThatItHas) {
@@ -270,11 +275,12 @@ TEST(GraphRunner, RunsTheSameChainOnCuda) {
   } catch (const core::DeviceError &error) {
     GTEST_SKIP() << error.what();
   }
-  for (const char *chain : {"upload ! download", "upload ! batchqueue ! download",
-                            "upload ! batchqueue ! conversion target=F32 ! conversion target=U8 ! "
-                            "batchqueue ! download",
-                            "batchqueue ! upload ! download ! batchqueue",
-                            "upload ! ratelimiter max_fps=100000 ! download"}) {
+  for (const char *chain :
+       {"upload ! download", "upload ! batchqueue ! download",
+        "upload ! batchqueue ! conversion target=F32 ! conversion target=U8 ! "
+        "batchqueue ! download",
+        "batchqueue ! upload ! download ! batchqueue",
+        "upload ! ratelimiter max_fps=100000 ! download"}) {
     SCOPED_TRACE(chain);
     CompilerConfig config = cpu();
     config.device = CompilerConfig::Device::Cuda;
@@ -302,8 +308,9 @@ TEST(GraphRunner, TakesDeviceMemory) {
   device.copy(block.get(), MemLoc::Device, pixels.data(), MemLoc::Host, 2, stream.get());
   device.record(event.get(), stream.get());
   bool released = false;
-  EXPECT_TRUE(runner.push("input", block.get(), TDesc({1, 1, 2}, DType::U8, MemLoc::Device), {},
-                          [&released] { released = true; }, event.get()));
+  EXPECT_TRUE(runner.push(
+      "input", block.get(), TDesc({1, 1, 2}, DType::U8, MemLoc::Device), {},
+      [&released] { released = true; }, event.get()));
   EXPECT_TRUE(released) << "copied, so it may be used again";
   runner.end();
   const auto tensor = runner.pop("output");

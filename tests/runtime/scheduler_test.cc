@@ -18,14 +18,14 @@ protected:
   /// Compiles and runs until the graph ends by itself; rethrows what failed.
   void run(const core::GraphSpec &spec) {
     output = compile(spec);
-    scheduler = std::make_unique<runtime::Scheduler>(output->graph, output->sections,
-                                                     output->resources);
+    scheduler =
+        std::make_unique<runtime::Scheduler>(output->graph, output->sections, output->resources);
     scheduler->start();
     scheduler->wait();
   }
 
-  static core::NodeSpec source(const std::string &name, int count, float first = 0,
-                               float step = 1) {
+  static core::NodeSpec source(
+      const std::string &name, int count, float first = 0, float step = 1) {
     return {name, "Source", {{"count", count}, {"first", first}, {"step", step}}};
   }
 
@@ -47,11 +47,14 @@ protected:
 
   /// Registers a synchronous type with one input and one output that calls `function`.
   void add_map(const std::string &kind, FunctionTask::Function function) {
-    register_fake(registry, kind,
-                  SyncFake{.infer = [](auto, const auto &) { return contract(1, 1); },
-                           .create = [function](auto, const auto &, const auto &) {
-                             return std::make_unique<FunctionTask>(function);
-                           }});
+    register_fake(
+        registry, kind,
+        SyncFake{
+            .infer = [](auto, const auto &) { return contract(1, 1); },
+            .create =
+                [function](auto, const auto &, const auto &) {
+                  return std::make_unique<FunctionTask>(function);
+                }});
   }
 
   std::unique_ptr<runtime::CompilerOutput> output;
@@ -72,7 +75,10 @@ TEST_F(SchedulerTest, C4_ThreeSectionsKeepOrder) {
 TEST_F(SchedulerTest, C7_FanInOfTwoQueues) {
   core::GraphSpec spec;
   spec.add_node(source("A", 2, 3, 3)).add_node(source("B", 2, 4, 4));
-  spec.add_node("Q1", "Queue").add_node("Q2", "OwnedQueue").add_node("D", "Sum").add_node("S", "Sink");
+  spec.add_node("Q1", "Queue")
+      .add_node("Q2", "OwnedQueue")
+      .add_node("D", "Sum")
+      .add_node("S", "Sink");
   spec.connect("A", 0, "Q1", 0).connect("B", 0, "Q2", 0).connect("Q1", 0, "D", 0);
   spec.connect("Q2", 0, "D", 1).connect("D", 0, "S", 0);
   run(spec);
@@ -93,7 +99,9 @@ TEST_F(SchedulerTest, C35_EverythingDrainsAtTheEnd) {
 
 TEST_F(SchedulerTest, C39_AcquireIsRetriedAndReleaseCountsOkIterations) {
   core::GraphSpec spec;
-  spec.add_node(source("A", 5)).add_node("Q", "OwnedQueue", {{"capacity", 2}}).add_node("B", "Sink");
+  spec.add_node(source("A", 5))
+      .add_node("Q", "OwnedQueue", {{"capacity", 2}})
+      .add_node("B", "Sink");
   spec.connect("A", 0, "Q", 0).connect("Q", 0, "B", 0);
   run(spec);
   EXPECT_THAT(fakes.results(), ElementsAre(0, 1, 2, 3, 4));
@@ -102,15 +110,18 @@ TEST_F(SchedulerTest, C39_AcquireIsRetriedAndReleaseCountsOkIterations) {
   EXPECT_EQ(fakes.journal.count("abandon"), 1u);  // what was acquired for the iteration that ended
   auto &adapter = *output->resources.node_storage_adapters.at("Q");
   EXPECT_THROW((void)adapter.owned_input_storage(1), std::out_of_range);
-  EXPECT_THROW((void)output->resources.node_storage_adapters.at("B")->owned_input_storage(0),
-               std::out_of_range);
+  EXPECT_THROW(
+      (void)output->resources.node_storage_adapters.at("B")->owned_input_storage(0),
+      std::out_of_range);
 }
 
 TEST_F(SchedulerTest, C36_NotReadyFromASynchronousTaskIsAnError) {
   add_map("Lazy", [](core::SyncCtx &) { return OpResult::NotReady; });
   auto spec = chain({{"A", "Source"}, {"x", "Lazy"}, {"B", "Sink"}});
-  EXPECT_THAT(failure_of(spec), HasSubstr("running: node \"x\" (Lazy), execute, in section 0: a "
-                                          "synchronous task returned NotReady"));
+  EXPECT_THAT(
+      failure_of(spec),
+      HasSubstr("running: node \"x\" (Lazy), execute, in section 0: a "
+                "synchronous task returned NotReady"));
   EXPECT_EQ(failed_node, "x");
 }
 
@@ -123,7 +134,8 @@ TEST_F(SchedulerTest, C36_CancelledFromATaskEndsItsSection) {
 TEST_F(SchedulerTest, FirstErrorEndsTheRunAndIsRethrownOnce) {
   int left = 3;
   add_map("Fails", [&left](core::SyncCtx &) -> OpResult {
-    if (--left == 0) throw std::runtime_error("lens cap is on");
+    if (--left == 0)
+      throw std::runtime_error("lens cap is on");
     return OpResult::Ok;
   });
   core::GraphSpec spec;
@@ -136,15 +148,16 @@ TEST_F(SchedulerTest, FirstErrorEndsTheRunAndIsRethrownOnce) {
 }
 
 TEST_F(SchedulerTest, C38_CallsAreIdempotentAndStopEndsEndlessGraphs) {
-  output = compile(chain(
-      {{"A", "Source"}, {"Q1", "Queue"}, {"B", "Add"}, {"Q2", "Queue"}, {"C", "Sink"}}));
+  output = compile(
+      chain({{"A", "Source"}, {"Q1", "Queue"}, {"B", "Add"}, {"Q2", "Queue"}, {"C", "Sink"}}));
   runtime::Scheduler runs(output->graph, output->sections, output->resources);
   runs.request_stop();
   EXPECT_FALSE(runs.is_running());
   runs.start();
   runs.start();
   EXPECT_TRUE(runs.is_running());
-  while (fakes.results().size() < 100) std::this_thread::yield();
+  while (fakes.results().size() < 100)
+    std::this_thread::yield();
   runs.request_stop();
   runs.request_stop();
   EXPECT_TRUE(runs.stop_requested());
@@ -166,7 +179,8 @@ TEST_F(SchedulerTest, DestructionStopsARunningGraph) {
 TEST_F(SchedulerTest, C40_SlowConsumerLosesNothing) {
   std::mt19937 random(7);
   add_map("Jitter", [&random](core::SyncCtx &ctx) {
-    for (auto spins = random() % 64; spins > 0; --spins) std::this_thread::yield();
+    for (auto spins = random() % 64; spins > 0; --spins)
+      std::this_thread::yield();
     value_of(ctx.outputs[0]) = value_of(ctx.inputs[0]);
     return OpResult::Ok;
   });
@@ -213,20 +227,23 @@ TEST_F(SchedulerTest, ProducerOfAnEndedConsumerEndsToo) {
 TEST_F(SchedulerTest, RestartsAfterItsEnd) {
   core::GraphSpec spec;
   int runs = 0;
-  register_fake(registry, "Again",
-                SyncFake{.infer = [](auto, const auto &) { return contract(0, 1); },
-                         .create = [&runs](auto, const auto &, const auto &) {
-                           return std::make_unique<FunctionTask>([&runs, left = 2](
-                                                                     core::SyncCtx &ctx) mutable {
-                             if (left-- == 0) {
-                               left = 2;
-                               ++runs;
-                               return OpResult::Eof;
-                             }
-                             value_of(ctx.outputs[0]) = static_cast<float>(runs);
-                             return OpResult::Ok;
-                           });
-                         }});
+  register_fake(
+      registry, "Again",
+      SyncFake{
+          .infer = [](auto, const auto &) { return contract(0, 1); },
+          .create =
+              [&runs](auto, const auto &, const auto &) {
+                return std::make_unique<FunctionTask>(
+                    [&runs, left = 2](core::SyncCtx &ctx) mutable {
+                      if (left-- == 0) {
+                        left = 2;
+                        ++runs;
+                        return OpResult::Eof;
+                      }
+                      value_of(ctx.outputs[0]) = static_cast<float>(runs);
+                      return OpResult::Ok;
+                    });
+              }});
   run(chain({{"A", "Again"}, {"B", "Sink"}}));
   scheduler->start();
   scheduler->wait();
@@ -253,11 +270,12 @@ TEST_F(SchedulerTest, FinishedIsToldOnce) {
 
 TEST_F(SchedulerTest, MetricsCountRuns) {
   output = compile(chain({{"A", "Source"}, {"B", "Sink"}}));
-  runtime::Scheduler runs(output->graph, output->sections, output->resources,
-                          std::chrono::milliseconds(0));
+  runtime::Scheduler runs(
+      output->graph, output->sections, output->resources, std::chrono::milliseconds(0));
   (void)runs.metrics();
   runs.start();
-  while (fakes.results().size() < 1000) std::this_thread::yield();
+  while (fakes.results().size() < 1000)
+    std::this_thread::yield();
   const auto metrics = runs.metrics();
   runs.request_stop();
   runs.wait();
@@ -267,17 +285,20 @@ TEST_F(SchedulerTest, MetricsCountRuns) {
 }
 
 TEST_F(SchedulerTest, EventsReachOnlyTheNamedNode) {
-  register_fake(registry, "Listen",
-                SyncFake{.infer = [](auto, const auto &) { return contract(1, 0); },
-                         .create = [](auto, const auto &, const auto &) {
-                           return std::make_unique<FunctionTask>([](core::SyncCtx &ctx) {
-                             if (const auto event = ctx.event_reader->try_receive()) {
-                               ctx.event_writer->try_emit({{"heard", event->data}});
-                               return OpResult::Eof;
-                             }
-                             return OpResult::Ok;
-                           });
-                         }});
+  register_fake(
+      registry, "Listen",
+      SyncFake{
+          .infer = [](auto, const auto &) { return contract(1, 0); },
+          .create =
+              [](auto, const auto &, const auto &) {
+                return std::make_unique<FunctionTask>([](core::SyncCtx &ctx) {
+                  if (const auto event = ctx.event_reader->try_receive()) {
+                    ctx.event_writer->try_emit({{"heard", event->data}});
+                    return OpResult::Eof;
+                  }
+                  return OpResult::Ok;
+                });
+              }});
   core::GraphSpec spec;
   spec.add_node("A", "Source").add_node("B", "Listen").add_node("X", "Source", {{"count", 1}});
   spec.add_node("Y", "Listen").connect("A", 0, "B", 0).connect("X", 0, "Y", 0);

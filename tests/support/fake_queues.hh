@@ -17,23 +17,28 @@ public:
 
   OpResult try_push(core::AsyncPushCtx &ctx) override {
     const std::lock_guard lock(mutex_);
-    if (items_.size() >= capacity_) return OpResult::NotReady;
+    if (items_.size() >= capacity_)
+      return OpResult::NotReady;
     std::vector<float> item;
-    for (const auto &input : ctx.inputs) item.push_back(value_of(input));
+    for (const auto &input : ctx.inputs)
+      item.push_back(value_of(input));
     items_.push_back(std::move(item));
     return OpResult::Ok;
   }
 
   OpResult try_pop(core::AsyncPopCtx &ctx) override {
     const std::lock_guard lock(mutex_);
-    if (items_.empty()) return ended_ ? OpResult::Eof : OpResult::NotReady;
-    for (size_t i = 0; i < ctx.outputs.size(); ++i) value_of(ctx.outputs[i]) = items_.front()[i];
+    if (items_.empty())
+      return ended_ ? OpResult::Eof : OpResult::NotReady;
+    for (size_t i = 0; i < ctx.outputs.size(); ++i)
+      value_of(ctx.outputs[i]) = items_.front()[i];
     items_.pop_front();
     return OpResult::Ok;
   }
 
   void end_of_input() override {
-    if (!knows_end_) return;
+    if (!knows_end_)
+      return;
     const std::lock_guard lock(mutex_);
     ended_ = true;
   }
@@ -47,8 +52,8 @@ private:
   bool ended_ = false;
 };
 
-/// Owns both slots: lends free cells to the producer and full ones to the consumer. Refuses the first
-/// acquire of each run once, to see that the scheduler asks again.
+/// Owns both slots: lends free cells to the producer and full ones to the consumer. Refuses the
+/// first acquire of each run once, to see that the scheduler asks again.
 class RingQueue final : public core::IAsyncTask {
 public:
   RingQueue(size_t capacity, Journal &journal) : cells_(capacity), journal_(journal) {}
@@ -60,7 +65,8 @@ public:
       refused_ = true;
       return std::nullopt;
     }
-    if (full_ + lent_ == cells_.size()) return std::nullopt;
+    if (full_ + lent_ == cells_.size())
+      return std::nullopt;
     auto &storage = storage_access().owned_input_storage(static_cast<size_t>(index));
     storage.ptr = reinterpret_cast<std::byte *>(&cells_[(first_ + full_ + lent_) % cells_.size()]);
     return core::TView{scalar(), &storage};
@@ -85,7 +91,8 @@ public:
   }
   OpResult try_pop(core::AsyncPopCtx &) override {
     const std::lock_guard lock(mutex_);
-    if (full_ == 0) return ended_ ? OpResult::Eof : OpResult::NotReady;
+    if (full_ == 0)
+      return ended_ ? OpResult::Eof : OpResult::NotReady;
     --full_;
     lent_ = 1;
     storage_access().owned_output_storage(0).ptr = reinterpret_cast<std::byte *>(&cells_[first_]);

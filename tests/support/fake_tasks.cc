@@ -30,19 +30,18 @@ namespace {
 class SyncFakeFactory final : public core::ISyncTaskFactory {
 public:
   explicit SyncFakeFactory(SyncFake fake) : fake_(std::move(fake)) {}
-  core::InferResult infer(std::span<const TDesc> inputs,
-                          const nlohmann::json &settings) const override {
+  core::InferResult infer(
+      std::span<const TDesc> inputs, const nlohmann::json &settings) const override {
     return fake_.infer(inputs, settings);
   }
-  std::unique_ptr<core::ISyncTask> create(std::span<const TDesc> inputs,
-                                          const nlohmann::json &settings,
-                                          const core::SyncCreateCtx &ctx) const override {
+  std::unique_ptr<core::ISyncTask> create(
+      std::span<const TDesc> inputs, const nlohmann::json &settings,
+      const core::SyncCreateCtx &ctx) const override {
     return fake_.create(inputs, settings, ctx);
   }
-  std::unique_ptr<core::ISyncTask> update(std::unique_ptr<core::ISyncTask> old,
-                                          std::span<const TDesc> inputs,
-                                          const nlohmann::json &settings,
-                                          const core::SyncCreateCtx &ctx) const override {
+  std::unique_ptr<core::ISyncTask> update(
+      std::unique_ptr<core::ISyncTask> old, std::span<const TDesc> inputs,
+      const nlohmann::json &settings, const core::SyncCreateCtx &ctx) const override {
     return fake_.update ? fake_.update(std::move(old))
                         : ISyncTaskFactory::update(std::move(old), inputs, settings, ctx);
   }
@@ -54,19 +53,18 @@ private:
 class AsyncFakeFactory final : public core::IAsyncTaskFactory {
 public:
   explicit AsyncFakeFactory(AsyncFake fake) : fake_(std::move(fake)) {}
-  core::InferResult infer(std::span<const TDesc> inputs,
-                          const nlohmann::json &settings) const override {
+  core::InferResult infer(
+      std::span<const TDesc> inputs, const nlohmann::json &settings) const override {
     return fake_.infer(inputs, settings);
   }
-  std::unique_ptr<core::IAsyncTask> create(std::span<const TDesc> inputs,
-                                           const nlohmann::json &settings,
-                                           const core::AsyncCreateCtx &ctx) const override {
+  std::unique_ptr<core::IAsyncTask> create(
+      std::span<const TDesc> inputs, const nlohmann::json &settings,
+      const core::AsyncCreateCtx &ctx) const override {
     return fake_.create(inputs, settings, ctx);
   }
-  std::unique_ptr<core::IAsyncTask> update(std::unique_ptr<core::IAsyncTask> old,
-                                           std::span<const TDesc> inputs,
-                                           const nlohmann::json &settings,
-                                           const core::AsyncCreateCtx &ctx) const override {
+  std::unique_ptr<core::IAsyncTask> update(
+      std::unique_ptr<core::IAsyncTask> old, std::span<const TDesc> inputs,
+      const nlohmann::json &settings, const core::AsyncCreateCtx &ctx) const override {
     return fake_.update ? fake_.update(std::move(old))
                         : IAsyncTaskFactory::update(std::move(old), inputs, settings, ctx);
   }
@@ -83,9 +81,12 @@ public:
         step_(settings.value("step", 1.0f)) {}
 
   OpResult operator()(core::SyncCtx &ctx) {
-    if (left_ == 0) return OpResult::Eof;
-    if (left_ > 0) --left_;
-    for (auto &output : ctx.outputs) value_of(output) = next_;
+    if (left_ == 0)
+      return OpResult::Eof;
+    if (left_ > 0)
+      --left_;
+    for (auto &output : ctx.outputs)
+      value_of(output) = next_;
     next_ += step_;
     return OpResult::Ok;
   }
@@ -105,9 +106,13 @@ void register_fake(core::Registry &registry, const std::string &kind, AsyncFake 
   registry.register_async(kind, std::make_unique<AsyncFakeFactory>(std::move(fake)));
 }
 
-TDesc scalar() { return {{1}, core::DType::F32, core::MemLoc::Host}; }
+TDesc scalar() {
+  return {{1}, core::DType::F32, core::MemLoc::Host};
+}
 
-float &value_of(const core::TView &view) { return *reinterpret_cast<float *>(view.data()); }
+float &value_of(const core::TView &view) {
+  return *reinterpret_cast<float *>(view.data());
+}
 
 core::InferResult contract(size_t inputs, size_t outputs, core::TaskKind kind) {
   core::InferResult result;
@@ -132,132 +137,149 @@ std::vector<float> FakeTasks::results(const std::string &name) const {
 
 void FakeTasks::register_sources(core::Registry &registry) {
   const auto add = [&](const std::string &kind, size_t outputs) {
-    register_fake(registry, kind,
-                  SyncFake{.infer = [outputs](auto, const auto &) { return contract(0, outputs); },
-                           .create = [this, kind](auto, const auto &settings, const auto &) {
-                             journal.add("create " + kind);
-                             return std::make_unique<FunctionTask>(Counter(settings));
-                           }});
+    register_fake(
+        registry, kind,
+        SyncFake{
+            .infer = [outputs](auto, const auto &) { return contract(0, outputs); },
+            .create =
+                [this, kind](auto, const auto &settings, const auto &) {
+                  journal.add("create " + kind);
+                  return std::make_unique<FunctionTask>(Counter(settings));
+                }});
   };
   add("Source", 1);
   add("Source2", 2);
-  register_fake(registry, "FirmSource",
-                SyncFake{.infer =
-                             [](auto, const auto &) {
-                               auto result = contract(0, 1);
-                               result.owned_outputs = {true};
-                               return result;
-                             },
-                         .create =
-                             [](auto, const auto &, const auto &) {
-                               return std::make_unique<FunctionTask>(
-                                   [](core::SyncCtx &) { return OpResult::Eof; });
-                             }});
+  register_fake(
+      registry, "FirmSource",
+      SyncFake{
+          .infer =
+              [](auto, const auto &) {
+                auto result = contract(0, 1);
+                result.owned_outputs = {true};
+                return result;
+              },
+          .create =
+              [](auto, const auto &, const auto &) {
+                return std::make_unique<FunctionTask>(
+                    [](core::SyncCtx &) { return OpResult::Eof; });
+              }});
 }
 
 void FakeTasks::register_maps(core::Registry &registry) {
   const auto add = [&](const std::string &kind, std::vector<core::InPlace> in_place) {
     register_fake(
         registry, kind,
-        SyncFake{.infer =
-                     [in_place](auto inputs, const auto &) {
-                       if (inputs.size() != 1) throw std::invalid_argument("expected 1 input");
-                       auto result = contract(1, 1);
-                       result.in_place = in_place;
-                       return result;
-                     },
-                 .create =
-                     [this, kind](auto, const auto &settings, const auto &) {
-                       journal.add("create " + kind);
-                       const float value = settings.value("value", 0.0f);
-                       return std::make_unique<FunctionTask>([value](core::SyncCtx &ctx) {
-                         value_of(ctx.outputs[0]) = value_of(ctx.inputs[0]) + value;
-                         return OpResult::Ok;
-                       });
-                     },
-                 .update =
-                     [this, kind](auto old) {
-                       journal.add("update " + kind);
-                       return old;
-                     }});
+        SyncFake{
+            .infer =
+                [in_place](auto inputs, const auto &) {
+                  if (inputs.size() != 1)
+                    throw std::invalid_argument("expected 1 input");
+                  auto result = contract(1, 1);
+                  result.in_place = in_place;
+                  return result;
+                },
+            .create =
+                [this, kind](auto, const auto &settings, const auto &) {
+                  journal.add("create " + kind);
+                  const float value = settings.value("value", 0.0f);
+                  return std::make_unique<FunctionTask>([value](core::SyncCtx &ctx) {
+                    value_of(ctx.outputs[0]) = value_of(ctx.inputs[0]) + value;
+                    return OpResult::Ok;
+                  });
+                },
+            .update =
+                [this, kind](auto old) {
+                  journal.add("update " + kind);
+                  return old;
+                }});
   };
   add("Add", {});
   add("InPlace", {{0, 0, false}});
   add("InPlaceMust", {{0, 0, true}});
-  register_fake(registry, "Sum",
-                SyncFake{.infer = [](auto inputs, const auto &) { return contract(inputs.size(), 1); },
-                         .create =
-                             [](auto, const auto &, const auto &) {
-                               return std::make_unique<FunctionTask>([](core::SyncCtx &ctx) {
-                                 float sum = 0;
-                                 for (const auto &input : ctx.inputs) sum += value_of(input);
-                                 value_of(ctx.outputs[0]) = sum;
-                                 return OpResult::Ok;
-                               });
-                             }});
+  register_fake(
+      registry, "Sum",
+      SyncFake{
+          .infer = [](auto inputs, const auto &) { return contract(inputs.size(), 1); },
+          .create =
+              [](auto, const auto &, const auto &) {
+                return std::make_unique<FunctionTask>([](core::SyncCtx &ctx) {
+                  float sum = 0;
+                  for (const auto &input : ctx.inputs)
+                    sum += value_of(input);
+                  value_of(ctx.outputs[0]) = sum;
+                  return OpResult::Ok;
+                });
+              }});
 }
 
 void FakeTasks::register_sinks(core::Registry &registry) {
   register_fake(
       registry, "Sink",
-      SyncFake{.infer = [](auto inputs, const auto &) { return contract(inputs.size(), 0); },
-               .create =
-                   [this](auto, const auto &settings, const auto &) {
-                     const auto name = settings.value("name", std::string("sink"));
-                     int left = settings.value("take", -1);
-                     return std::make_unique<FunctionTask>(
-                         [this, name, left](core::SyncCtx &ctx) mutable {
-                           if (left == 0) return OpResult::Eof;
-                           if (left > 0) --left;
-                           const std::lock_guard lock(mutex_);
-                           results_[name].push_back(value_of(ctx.inputs[0]));
-                           return OpResult::Ok;
-                         });
-                   }});
-  register_fake(registry, "FirmSink",
-                SyncFake{.infer =
-                             [](auto inputs, const auto &) {
-                               auto result = contract(inputs.size(), 0);
-                               result.owned_inputs.assign(inputs.size(), true);
-                               return result;
-                             },
-                         .create =
-                             [](auto, const auto &, const auto &) {
-                               return std::make_unique<FunctionTask>(
-                                   [](core::SyncCtx &) { return OpResult::Eof; });
-                             }});
+      SyncFake{
+          .infer = [](auto inputs, const auto &) { return contract(inputs.size(), 0); },
+          .create =
+              [this](auto, const auto &settings, const auto &) {
+                const auto name = settings.value("name", std::string("sink"));
+                int left = settings.value("take", -1);
+                return std::make_unique<FunctionTask>(
+                    [this, name, left](core::SyncCtx &ctx) mutable {
+                      if (left == 0)
+                        return OpResult::Eof;
+                      if (left > 0)
+                        --left;
+                      const std::lock_guard lock(mutex_);
+                      results_[name].push_back(value_of(ctx.inputs[0]));
+                      return OpResult::Ok;
+                    });
+              }});
+  register_fake(
+      registry, "FirmSink",
+      SyncFake{
+          .infer =
+              [](auto inputs, const auto &) {
+                auto result = contract(inputs.size(), 0);
+                result.owned_inputs.assign(inputs.size(), true);
+                return result;
+              },
+          .create =
+              [](auto, const auto &, const auto &) {
+                return std::make_unique<FunctionTask>(
+                    [](core::SyncCtx &) { return OpResult::Eof; });
+              }});
 }
 
 void FakeTasks::register_queues(core::Registry &registry) {
   const auto add = [&](const std::string &kind, bool knows_end) {
-    register_fake(registry, kind,
-                  AsyncFake{.infer =
-                                [](auto inputs, const auto &) {
-                                  return contract(inputs.size(), inputs.empty() ? 1 : inputs.size(),
-                                                  core::TaskKind::Async);
-                                },
-                            .create =
-                                [this, kind, knows_end](auto, const auto &settings, const auto &) {
-                                  journal.add("create " + kind);
-                                  return std::make_unique<CopyQueue>(settings.value("capacity", 4u),
-                                                                     knows_end);
-                                }});
+    register_fake(
+        registry, kind,
+        AsyncFake{
+            .infer =
+                [](auto inputs, const auto &) {
+                  return contract(
+                      inputs.size(), inputs.empty() ? 1 : inputs.size(), core::TaskKind::Async);
+                },
+            .create =
+                [this, kind, knows_end](auto, const auto &settings, const auto &) {
+                  journal.add("create " + kind);
+                  return std::make_unique<CopyQueue>(settings.value("capacity", 4u), knows_end);
+                }});
   };
   add("Queue", true);
   add("Foreign", false);
-  register_fake(registry, "OwnedQueue",
-                AsyncFake{.infer =
-                              [](auto, const auto &) {
-                                auto result = contract(1, 1, core::TaskKind::Async);
-                                result.owned_inputs = {true};
-                                result.owned_outputs = {true};
-                                return result;
-                              },
-                          .create =
-                              [this](auto, const auto &settings, const auto &) {
-                                return std::make_unique<RingQueue>(settings.value("capacity", 4u),
-                                                                   journal);
-                              }});
+  register_fake(
+      registry, "OwnedQueue",
+      AsyncFake{
+          .infer =
+              [](auto, const auto &) {
+                auto result = contract(1, 1, core::TaskKind::Async);
+                result.owned_inputs = {true};
+                result.owned_outputs = {true};
+                return result;
+              },
+          .create =
+              [this](auto, const auto &settings, const auto &) {
+                return std::make_unique<RingQueue>(settings.value("capacity", 4u), journal);
+              }});
 }
 
 }  // namespace holoflow::test

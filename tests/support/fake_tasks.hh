@@ -32,8 +32,8 @@ private:
 /// A synchronous factory made of functions.
 struct SyncFake {
   std::function<core::InferResult(std::span<const TDesc>, const nlohmann::json &)> infer;
-  std::function<std::unique_ptr<core::ISyncTask>(std::span<const TDesc>, const nlohmann::json &,
-                                                 const core::SyncCreateCtx &)>
+  std::function<std::unique_ptr<core::ISyncTask>(
+      std::span<const TDesc>, const nlohmann::json &, const core::SyncCreateCtx &)>
       create;
   std::function<std::unique_ptr<core::ISyncTask>(std::unique_ptr<core::ISyncTask>)> update = {};
 };
@@ -41,8 +41,8 @@ void register_fake(core::Registry &registry, const std::string &kind, SyncFake f
 
 struct AsyncFake {
   std::function<core::InferResult(std::span<const TDesc>, const nlohmann::json &)> infer;
-  std::function<std::unique_ptr<core::IAsyncTask>(std::span<const TDesc>, const nlohmann::json &,
-                                                  const core::AsyncCreateCtx &)>
+  std::function<std::unique_ptr<core::IAsyncTask>(
+      std::span<const TDesc>, const nlohmann::json &, const core::AsyncCreateCtx &)>
       create;
   std::function<std::unique_ptr<core::IAsyncTask>(std::unique_ptr<core::IAsyncTask>)> update = {};
 };
@@ -64,8 +64,8 @@ private:
 [[nodiscard]] float &value_of(const core::TView &view);
 
 /// A contract with that many scalar slots, nothing owned, nothing in place.
-[[nodiscard]] core::InferResult contract(size_t inputs, size_t outputs,
-                                         core::TaskKind kind = core::TaskKind::Sync);
+[[nodiscard]] core::InferResult contract(
+    size_t inputs, size_t outputs, core::TaskKind kind = core::TaskKind::Sync);
 
 /// Registers types for graphs of scalars, writing to `journal` and `results`:
 ///   Source    no input; emits first, first+step, …; params count (−1 = endless), first, step

@@ -15,10 +15,10 @@ namespace holoflow::test {
 using core::DType;
 using core::OpResult;
 using core::TDesc;
-using ::testing::HasSubstr;
 using tasks::BatchQueueTask;
 using tasks::plan_ring;
 using tasks::RingPlan;
+using ::testing::HasSubstr;
 
 namespace {
 
@@ -28,7 +28,7 @@ struct Numbers {
 
 std::string text(const Numbers &q) {
   return "input " + std::to_string(q.in) + ", size " + std::to_string(q.size) + ", stride " +
-         std::to_string(q.stride) + ", capacity " + std::to_string(q.capacity);
+      std::to_string(q.stride) + ", capacity " + std::to_string(q.capacity);
 }
 
 nlohmann::json params_of(const Numbers &q) {
@@ -41,21 +41,24 @@ constexpr size_t pixels = 3;  // odd, so that frames are not aligned by accident
 class Queue : public AsyncDriver {
 public:
   explicit Queue(const Numbers &numbers, Place place = Place::Host, Options options = {})
-      : AsyncDriver(place, "BatchQueue", params_of(numbers),
-                    TDesc({numbers.in, 1, pixels}, DType::F32, loc_at(place)), options),
+      : AsyncDriver(
+            place, "BatchQueue", params_of(numbers),
+            TDesc({numbers.in, 1, pixels}, DType::F32, loc_at(place)), options),
         numbers_(numbers) {}
 
   bool push_next() {
     std::vector<float> values(numbers_.in * pixels);
     std::vector<core::FrameRecord> pushed_records(numbers_.in);
-    for (size_t i = 0; i < values.size(); ++i) values[i] = value(pushed_ + i / pixels, i % pixels);
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = value(pushed_ + i / pixels, i % pixels);
     for (size_t i = 0; i < numbers_.in; ++i) {
       pushed_records[i].sequence = pushed_ + i;
       pushed_records[i].pts_ns = static_cast<int64_t>(1000 * (pushed_ + i));
     }
     std::vector<std::byte> bytes(values.size() * sizeof(float));
     std::memcpy(bytes.data(), values.data(), bytes.size());
-    if (!push(bytes, std::move(pushed_records))) return false;
+    if (!push(bytes, std::move(pushed_records)))
+      return false;
     pushed_ += numbers_.in;
     return true;
   }
@@ -63,7 +66,8 @@ public:
   // Checks pixels and records of the next window where one comes.
   OpResult pop_next() {
     const OpResult result = pop();
-    if (result != OpResult::Ok) return result;
+    if (result != OpResult::Ok)
+      return result;
     const uint64_t first = windows_ * numbers_.stride;
     std::vector<float> values(popped.size() / sizeof(float));
     std::memcpy(values.data(), popped.data(), popped.size());
@@ -84,9 +88,7 @@ public:
   [[nodiscard]] runtime::NodeLedgerView ledger() { return queue().ledger_view(); }
 
 private:
-  static float value(uint64_t frame, size_t pixel) {
-    return static_cast<float>(frame * 8 + pixel);
-  }
+  static float value(uint64_t frame, size_t pixel) { return static_cast<float>(frame * 8 + pixel); }
 
   Numbers numbers_;
   uint64_t pushed_ = 0;
@@ -94,31 +96,35 @@ private:
   uint64_t wrong_ = 0;
 };
 
-// Pushes as much as fits, then pops as much as is there, until `frames` are through. False: a stall.
+// Pushes as much as fits, then pops as much as is there, until `frames` are through. False: a
+// stall.
 bool run_through(Queue &queue, uint64_t frames) {
   bool ended = false;
   while (true) {
     bool moved = false;
-    while (queue.pushed() < frames && queue.push_next()) moved = true;
+    while (queue.pushed() < frames && queue.push_next())
+      moved = true;
     if (queue.pushed() >= frames && !ended) {
       queue.task->end_of_input();
       ended = moved = true;
     }
     for (;;) {
       const OpResult result = queue.pop_next();
-      if (result == OpResult::Eof) return true;
-      if (result != OpResult::Ok) break;
+      if (result == OpResult::Eof)
+        return true;
+      if (result != OpResult::Ok)
+        break;
       queue.release();
       moved = true;
     }
-    if (!moved) return false;
+    if (!moved)
+      return false;
   }
 }
 
 void expect_all_windows(const Numbers &numbers, Queue &queue, uint64_t frames) {
   ASSERT_TRUE(run_through(queue, frames)) << "stalled: " << text(numbers);
-  const uint64_t windows =
-      frames < numbers.size ? 0 : (frames - numbers.size) / numbers.stride + 1;
+  const uint64_t windows = frames < numbers.size ? 0 : (frames - numbers.size) / numbers.stride + 1;
   EXPECT_EQ(queue.windows(), windows) << text(numbers);
   EXPECT_EQ(queue.wrong(), 0u) << text(numbers);
   if (numbers.size <= numbers.stride) {
@@ -136,10 +142,13 @@ std::vector<Numbers> never_stalling_cases() {
     for (const size_t size : {stride, size_t{1}, 2 * stride})
       cases.push_back({in, size, stride, capacity});
   };
-  for (size_t capacity = 1; capacity <= 3; ++capacity) add(1, 4, capacity);
-  for (size_t capacity = 1; capacity <= 4; ++capacity) add(2, 6, capacity);
+  for (size_t capacity = 1; capacity <= 3; ++capacity)
+    add(1, 4, capacity);
+  for (size_t capacity = 1; capacity <= 4; ++capacity)
+    add(2, 6, capacity);
   add(3, 6, 3);
-  for (size_t capacity = 1; capacity <= 48; ++capacity) add(16, 64, capacity);
+  for (size_t capacity = 1; capacity <= 48; ++capacity)
+    add(16, 64, capacity);
   add(1, 4, 4);
   add(2, 6, 5);
   add(64, 32, 1);
@@ -181,9 +190,11 @@ TEST(BatchQueue, NeverStallsForTheListedNumbers) {
 }
 
 TEST(BatchQueue, NeverStallsForTheListedNumbersOnCuda) {
-  if (!have_gpu()) GTEST_SKIP() << "no GPU";
+  if (!have_gpu())
+    GTEST_SKIP() << "no GPU";
   for (const Numbers &numbers : never_stalling_cases()) {
-    if (numbers.capacity > 6) continue;  // the ring is the same
+    if (numbers.capacity > 6)
+      continue;  // the ring is the same
     Queue queue(numbers, Place::Device);
     expect_all_windows(numbers, queue, numbers.in * (200 / numbers.in));
   }
@@ -205,8 +216,8 @@ TEST(BatchQueue, NeverStallsForRandomNumbersAndAnyOrderOfCalls) {
   const auto up_to = [&random](size_t most) { return 1 + random() % most; };
   for (int round = 0; round < 300; ++round) {
     const Numbers numbers{up_to(20), up_to(30), up_to(30), up_to(60)};
-    const AsyncDriver::Options options{.owns_input = random() % 2 == 0,
-                                       .owns_output = random() % 2 == 0};
+    const AsyncDriver::Options options{
+        .owns_input = random() % 2 == 0, .owns_output = random() % 2 == 0};
     Queue queue(numbers, Place::Host, options);
     // Either side goes first, and a window may be held while frames come in.
     bool held = false;
@@ -237,13 +248,16 @@ TEST(BatchQueue, PassesFramesBetweenTwoThreads) {
       const uint64_t frames = 6000 / numbers.in * numbers.in;
       std::thread producer([&queue, frames] {
         while (queue.pushed() < frames)
-          if (!queue.push_next()) std::this_thread::yield();
+          if (!queue.push_next())
+            std::this_thread::yield();
         queue.task->end_of_input();
       });
       for (OpResult result = OpResult::Ok; result != OpResult::Eof;) {
         result = queue.pop_next();
-        if (result == OpResult::Ok) queue.release();
-        if (result == OpResult::NotReady) std::this_thread::yield();
+        if (result == OpResult::Ok)
+          queue.release();
+        if (result == OpResult::NotReady)
+          std::this_thread::yield();
       }
       producer.join();
       EXPECT_EQ(queue.windows(), (frames - numbers.size) / numbers.stride + 1) << text(numbers);
@@ -286,7 +300,8 @@ TEST(BatchQueue, TakesBackAnAbandonedSlot) {
 
 TEST(BatchQueue, GivesAsManyFramesOfDepthAsTheGraphNeeds) {
   Queue queue({.in = 1, .size = 1, .stride = 1, .capacity = 2}, Place::Host, {.min_slots = 9});
-  for (int frame = 0; frame < 9; ++frame) EXPECT_TRUE(queue.push_next()) << frame;
+  for (int frame = 0; frame < 9; ++frame)
+    EXPECT_TRUE(queue.push_next()) << frame;
   EXPECT_FALSE(queue.push_next());
 }
 
@@ -302,7 +317,8 @@ TEST(BatchQueue, RepeatsTheFrontOfItsRingForOverlappingWindows) {
 TEST(BatchQueue, CopiesWhereItYielded) {
   const Numbers numbers{.in = 2, .size = 1, .stride = 1, .capacity = 4};
   for (const Place place : {Place::Host, Place::Device}) {
-    if (place == Place::Device && !have_gpu()) continue;
+    if (place == Place::Device && !have_gpu())
+      continue;
     Queue queue(numbers, place, {.owns_input = false, .owns_output = false});
     ASSERT_TRUE(run_through(queue, 100));
     EXPECT_EQ(queue.windows(), 100u);
@@ -313,17 +329,21 @@ TEST(BatchQueue, CopiesWhereItYielded) {
 
 TEST(BatchQueue, TakesViewsOfALargerStorage) {
   for (const Place place : {Place::Host, Place::Device}) {
-    if (place == Place::Device && !have_gpu()) continue;
+    if (place == Place::Device && !have_gpu())
+      continue;
     for (const bool owner : {true, false}) {
       // Columns 1 and 3 of frames of 2×4 pixels.
       const TDesc view({1, 2, 2}, DType::U8, loc_at(place), {8, 4, 2}, 1);
-      AsyncDriver queue(place, "BatchQueue", {}, view, {.owns_input = owner, .owned_input_bytes = 8});
+      AsyncDriver queue(
+          place, "BatchQueue", {}, view, {.owns_input = owner, .owned_input_bytes = 8});
       std::vector<std::byte> bytes(view.num_bytes());
-      for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i);
+      for (size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = static_cast<std::byte>(i);
       ASSERT_TRUE(queue.push(bytes));
       ASSERT_EQ(queue.pop(), OpResult::Ok);
-      EXPECT_EQ(queue.popped, (std::vector<std::byte>{std::byte{0}, std::byte{2}, std::byte{4},
-                                                      std::byte{6}}));
+      EXPECT_EQ(
+          queue.popped,
+          (std::vector<std::byte>{std::byte{0}, std::byte{2}, std::byte{4}, std::byte{6}}));
       queue.release();
     }
   }
@@ -343,7 +363,8 @@ TEST(BatchQueue, DropsAnIncompleteLastWindowAndCountsIt) {
 
 TEST(BatchQueue, CountsFramesOnceHoweverManyWindowsShowThem) {
   Queue queue({.in = 1, .size = 3, .stride = 1, .capacity = 8});
-  for (int frame = 0; frame < 5; ++frame) ASSERT_TRUE(queue.push_next());
+  for (int frame = 0; frame < 5; ++frame)
+    ASSERT_TRUE(queue.push_next());
   ASSERT_EQ(queue.pop_next(), OpResult::Ok);
   queue.release();
   ASSERT_EQ(queue.pop_next(), OpResult::Ok);
@@ -370,8 +391,9 @@ TEST(BatchQueue, AnswersCancelledWhereTheRunIsStopped) {
 }
 
 TEST(BatchQueue, KeepsNoOwnerOfFramesThatNobodySees) {
-  AsyncDriver queue(Place::Host, "BatchQueue", params_of({1, 1, 2, 4}),
-                    TDesc({1, 1, 1}, DType::U8, core::MemLoc::Host));
+  AsyncDriver queue(
+      Place::Host, "BatchQueue", params_of({1, 1, 2, 4}),
+      TDesc({1, 1, 1}, DType::U8, core::MemLoc::Host));
   const auto token = std::make_shared<int>(0);
   for (int frame = 0; frame < 2; ++frame)
     ASSERT_TRUE(queue.push({std::byte{1}}, {{.owner = token}}));
@@ -383,19 +405,23 @@ TEST(BatchQueue, KeepsNoOwnerOfFramesThatNobodySees) {
 }
 
 TEST(BatchQueue, RefusesTensorsWithoutFrames) {
-  EXPECT_EQ(refusal("BatchQueue", {}, {f32({480, 640}, std::vector<double>(480 * 640))}),
-            "input 0: expected frames along axis 0 of a tensor of rank 3 or more, got F32 "
-            "[480, 640] on Host; add a \"Reshape\" node (shape [1, 480, 640]) before it");
-  EXPECT_THAT(refusal("BatchQueue", {}, {f32({0, 2, 2}, {})}),
-              HasSubstr("expected at least one frame along axis 0, got F32 [0, 2, 2] on Host"));
+  EXPECT_EQ(
+      refusal("BatchQueue", {}, {f32({480, 640}, std::vector<double>(480 * 640))}),
+      "input 0: expected frames along axis 0 of a tensor of rank 3 or more, got F32 "
+      "[480, 640] on Host; add a \"Reshape\" node (shape [1, 480, 640]) before it");
+  EXPECT_THAT(
+      refusal("BatchQueue", {}, {f32({0, 2, 2}, {})}),
+      HasSubstr("expected at least one frame along axis 0, got F32 [0, 2, 2] on Host"));
 }
 
 TEST(BatchQueue, RefusesPoliciesThatAreNotThereYet) {
   const Array frames = f32({1, 1, 1}, {0});
-  EXPECT_EQ(refusal("BatchQueue", {{"policy", "drop-oldest"}}, {frames}),
-            "\"policy\": \"drop-oldest\" is not available yet; use \"block\"");
-  EXPECT_EQ(refusal("BatchQueue", {{"flush", "pad"}}, {frames}),
-            "\"flush\": \"pad\" is not available yet; use \"drop\"");
+  EXPECT_EQ(
+      refusal("BatchQueue", {{"policy", "drop-oldest"}}, {frames}),
+      "\"policy\": \"drop-oldest\" is not available yet; use \"block\"");
+  EXPECT_EQ(
+      refusal("BatchQueue", {{"flush", "pad"}}, {frames}),
+      "\"flush\": \"pad\" is not available yet; use \"drop\"");
 }
 
 TEST(BatchQueue, TellsItsWindowAndMemory) {

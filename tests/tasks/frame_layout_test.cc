@@ -26,7 +26,8 @@ struct TestPicture {
 
   TestPicture(std::string format, size_t width, size_t height, size_t stride)
       : bytes(stride * height) {
-    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 37 + 11);
+    for (size_t i = 0; i < bytes.size(); ++i)
+      bytes[i] = static_cast<uint8_t>(i * 37 + 11);
     picture.format = std::move(format);
     picture.width = width;
     picture.height = height;
@@ -75,8 +76,8 @@ TEST(FrameLayout, GreyOfColoursIsRightForEveryLevel) {
   for (int r = 0; r < 256; r += 5)
     for (int g = 0; g < 256; g += 3)
       for (int b = 0; b < 256; b += 5)
-        colours.push_back({static_cast<uint8_t>(r), static_cast<uint8_t>(g),
-                           static_cast<uint8_t>(b)});
+        colours.push_back(
+            {static_cast<uint8_t>(r), static_cast<uint8_t>(g), static_cast<uint8_t>(b)});
   Picture picture{.format = "RGB", .width = colours.size(), .height = 1};
   picture.planes[0] = {reinterpret_cast<const std::byte *>(colours.data()), colours.size() * 3};
   const auto grey = copied(picture, TDesc({1, 1, colours.size()}, DType::U8, MemLoc::Host));
@@ -89,17 +90,20 @@ TEST(FrameLayout, GreyReadsEveryOrderOfColoursAtOddWidthsAndStrides) {
     const char *format;
     size_t channels, red, blue;
   };
-  for (const Order &order : {Order{"RGB", 3, 0, 2}, Order{"BGR", 3, 2, 0}, Order{"RGBA", 4, 0, 2},
-                             Order{"BGRA", 4, 2, 0}, Order{"RGBx", 4, 0, 2}, Order{"BGRx", 4, 2, 0}}) {
+  for (const Order &order :
+       {Order{"RGB", 3, 0, 2}, Order{"BGR", 3, 2, 0}, Order{"RGBA", 4, 0, 2},
+        Order{"BGRA", 4, 2, 0}, Order{"RGBx", 4, 0, 2}, Order{"BGRx", 4, 2, 0}}) {
     for (const size_t width : {1u, 3u, 17u, 641u}) {
       const TestPicture test(order.format, width, 3, width * order.channels + 5);
       const auto grey = copied(test.picture, TDesc({1, 3, width}, DType::U8, MemLoc::Host));
       for (size_t y = 0; y < 3; ++y)
         for (size_t x = 0; x < width; ++x) {
           const size_t pixel = x * order.channels;
-          ASSERT_EQ(grey[y * width + x],
-                    grey_of(test.at(y, pixel + order.red), test.at(y, pixel + 1),
-                            test.at(y, pixel + order.blue)))
+          ASSERT_EQ(
+              grey[y * width + x],
+              grey_of(
+                  test.at(y, pixel + order.red), test.at(y, pixel + 1),
+                  test.at(y, pixel + order.blue)))
               << order.format << " " << width << " " << y << " " << x;
         }
     }
@@ -113,7 +117,8 @@ TEST(FrameLayout, LumaPlanesPassAsTheyStand) {
       const TDesc tensor({1, 3, 5}, DType::U8, MemLoc::Host);
       const auto grey = copied(test.picture, tensor);
       for (size_t y = 0; y < 3; ++y)
-        for (size_t x = 0; x < 5; ++x) ASSERT_EQ(grey[y * 5 + x], test.at(y, x)) << format;
+        for (size_t x = 0; x < 5; ++x)
+          ASSERT_EQ(grey[y * 5 + x], test.at(y, x)) << format;
       EXPECT_EQ(packed_frame(test.picture, tensor) != nullptr, stride == 5) << format;
     }
   }
@@ -123,7 +128,8 @@ TEST(FrameLayout, SixteenBitRowsKeepTheirBytes) {
   const TestPicture test("GRAY16_LE", 3, 2, 8);
   const auto frame = copied(test.picture, TDesc({1, 2, 3}, DType::U16, MemLoc::Host));
   for (size_t y = 0; y < 2; ++y)
-    for (size_t byte = 0; byte < 6; ++byte) EXPECT_EQ(frame[y * 6 + byte], test.at(y, byte));
+    for (size_t byte = 0; byte < 6; ++byte)
+      EXPECT_EQ(frame[y * 6 + byte], test.at(y, byte));
 }
 
 TEST(FrameLayout, ColoursTakeTheTensorsOrder) {
@@ -159,17 +165,21 @@ TEST(FrameLayout, OnlyMemoryInTheTensorsOrderIsPacked) {
 
 TEST(FrameLayout, RefusesPicturesThatDoNotFit) {
   const TDesc grey({1, 4, 6}, DType::U8, MemLoc::Host);
-  EXPECT_EQ(refusal_of(TestPicture("GRAY8", 5, 4, 5).picture, grey),
-            "expected a picture of 6x4, got GRAY8 5x4");
-  EXPECT_THAT(refusal_of(TestPicture("AYUV", 6, 4, 24).picture, grey),
-              HasSubstr("NV12 or I420, got AYUV 6x4"));
-  EXPECT_THAT(refusal_of(TestPicture("GRAY16_LE", 6, 4, 12).picture, grey),
-              HasSubstr("expected frames of U8 [1, 4, 6] on Host, got a GRAY16_LE 6x4 picture"));
-  EXPECT_THAT(refusal_of(TestPicture("RGB", 6, 4, 17).picture, grey),
-              HasSubstr("rows of at least 18 bytes, got RGB 6x4 with a stride of 17"));
-  EXPECT_THAT(refusal_of(TestPicture("GRAY8", 6, 4, 6).picture,
-                         TDesc({4, 6}, DType::U8, MemLoc::Host)),
-              HasSubstr("expected frames of U8 [4, 6] on Host"));
+  EXPECT_EQ(
+      refusal_of(TestPicture("GRAY8", 5, 4, 5).picture, grey),
+      "expected a picture of 6x4, got GRAY8 5x4");
+  EXPECT_THAT(
+      refusal_of(TestPicture("AYUV", 6, 4, 24).picture, grey),
+      HasSubstr("NV12 or I420, got AYUV 6x4"));
+  EXPECT_THAT(
+      refusal_of(TestPicture("GRAY16_LE", 6, 4, 12).picture, grey),
+      HasSubstr("expected frames of U8 [1, 4, 6] on Host, got a GRAY16_LE 6x4 picture"));
+  EXPECT_THAT(
+      refusal_of(TestPicture("RGB", 6, 4, 17).picture, grey),
+      HasSubstr("rows of at least 18 bytes, got RGB 6x4 with a stride of 17"));
+  EXPECT_THAT(
+      refusal_of(TestPicture("GRAY8", 6, 4, 6).picture, TDesc({4, 6}, DType::U8, MemLoc::Host)),
+      HasSubstr("expected frames of U8 [4, 6] on Host"));
 }
 
 }  // namespace holoflow::tasks

@@ -13,8 +13,8 @@ namespace holoflow::test {
   return core::TDesc({frames, height, width}, core::DType::U8, core::MemLoc::Host);
 }
 
-[[nodiscard]] inline core::FrameRecord numbered(uint64_t sequence,
-                                                uint32_t flags = core::FrameRecord::None) {
+[[nodiscard]] inline core::FrameRecord numbered(
+    uint64_t sequence, uint32_t flags = core::FrameRecord::None) {
   core::FrameRecord record;
   record.sequence = sequence;
   record.pts_ns = static_cast<int64_t>(sequence * 40);
@@ -22,10 +22,11 @@ namespace holoflow::test {
   return record;
 }
 
-[[nodiscard]] inline std::vector<uint64_t>
-sequences(const std::vector<core::FrameRecord> &records) {
+[[nodiscard]] inline std::vector<uint64_t> sequences(
+    const std::vector<core::FrameRecord> &records) {
   std::vector<uint64_t> numbers;
-  for (const core::FrameRecord &record : records) numbers.push_back(record.sequence);
+  for (const core::FrameRecord &record : records)
+    numbers.push_back(record.sequence);
   return numbers;
 }
 

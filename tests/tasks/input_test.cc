@@ -45,8 +45,8 @@ struct Pushed {
     frames.release = [count = releases] { ++*count; };
     return frames;
   }
-  [[nodiscard]] InputFrames picture(const std::string &format, size_t width, size_t height,
-                                    size_t stride) const {
+  [[nodiscard]] InputFrames picture(
+      const std::string &format, size_t width, size_t height, size_t stride) const {
     InputFrames frames;
     frames.picture.format = format;
     frames.picture.width = width;
@@ -64,15 +64,16 @@ public:
       : task(tensor, owner, runtime::host_device()), owner_(owner), memory_(tensor.num_bytes()),
         records(tensor.rank() >= 3 ? tensor.shape[0] : 1) {
     task.bind_storage_access(&slots);
-    if (!owner) slots.output = {MemLoc::Host, memory_.size(), memory_.data()};
+    if (!owner)
+      slots.output = {MemLoc::Host, memory_.size(), memory_.data()};
     task.begin_run();
   }
 
   OpResult execute() {
     core::TView view{task.tensor(), &slots.output};
     std::span<FrameRecord> span(records);
-    core::SyncCtx ctx{.inputs = {}, .outputs = {&view, 1}, .cancelled = &cancelled,
-                      .output_records = {&span, 1}};
+    core::SyncCtx ctx{
+        .inputs = {}, .outputs = {&view, 1}, .cancelled = &cancelled, .output_records = {&span, 1}};
     const OpResult result = task.execute(ctx);
     if (result == OpResult::Ok) {
       const auto *data = reinterpret_cast<const uint8_t *>(view.data());
@@ -81,7 +82,8 @@ public:
     return result;
   }
   void release() {
-    if (owner_) task.release_output(0);
+    if (owner_)
+      task.release_output(0);
   }
 
   FakeSlots slots;
@@ -117,8 +119,9 @@ TEST(Input, BorrowsALumaPlaneAndAPackedTensorOfManyFrames) {
   ASSERT_EQ(one.task.push(luma.picture("NV12", 3, 2, 3)), PushResult::Ok);
   ASSERT_EQ(one.execute(), OpResult::Ok);
   EXPECT_EQ(one.slots.output.ptr, luma.data());
-  ASSERT_EQ(many.task.push(tensor.tensor(grey(3), {numbered(7), numbered(8), numbered(9)})),
-            PushResult::Ok);
+  ASSERT_EQ(
+      many.task.push(tensor.tensor(grey(3), {numbered(7), numbered(8), numbered(9)})),
+      PushResult::Ok);
   ASSERT_EQ(many.execute(), OpResult::Ok);
   EXPECT_EQ(many.slots.output.ptr, tensor.data());
   EXPECT_THAT(sequences(many.records), ElementsAre(0, 1, 2)) << "numbered by the Input";
@@ -140,8 +143,9 @@ TEST(Input, CopiesStridedPicturesAndGivesThemBackAtOnce) {
 TEST(Input, CopiesStridedTensorsAndMisalignedOnes) {
   InputDriver rows(grey(1));
   const Pushed pushed(12);
-  ASSERT_EQ(rows.task.push(pushed.tensor(TDesc({1, 2, 3}, DType::U8, MemLoc::Host, {12, 6, 2}))),
-            PushResult::Ok);
+  ASSERT_EQ(
+      rows.task.push(pushed.tensor(TDesc({1, 2, 3}, DType::U8, MemLoc::Host, {12, 6, 2}))),
+      PushResult::Ok);
   ASSERT_EQ(rows.execute(), OpResult::Ok);
   EXPECT_THAT(rows.bytes, ElementsAre(0, 2, 4, 6, 8, 10));
 
@@ -222,7 +226,8 @@ TEST(Input, PushWaitsForRoomAndPassesEverythingInOrder) {
   constexpr int count = 3000;
   std::atomic<int> released = 0;
   std::vector<uint8_t> bytes(count);
-  for (int i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(i % 251);
+  for (int i = 0; i < count; ++i)
+    bytes[i] = static_cast<uint8_t>(i % 251);
   std::thread application([&] {
     for (int i = 0; i < count; ++i) {
       InputFrames frames;
@@ -258,9 +263,8 @@ TEST(Input, InterruptEndsAWaitingPushAndAWaitingExecute) {
   InputDriver input(grey(1));
   ASSERT_EQ(input.task.push(pushed.picture("GRAY8", 3, 2, 3)), PushResult::Ok);
   ASSERT_EQ(input.task.push(pushed.picture("GRAY8", 3, 2, 3)), PushResult::Ok);
-  std::thread application([&] {
-    EXPECT_EQ(input.task.push(pushed.picture("GRAY8", 3, 2, 3)), PushResult::Stopped);
-  });
+  std::thread application(
+      [&] { EXPECT_EQ(input.task.push(pushed.picture("GRAY8", 3, 2, 3)), PushResult::Stopped); });
   input.task.interrupt();
   application.join();
   EXPECT_EQ(*pushed.releases, 1) << "released unread";
@@ -281,9 +285,8 @@ TEST(Input, PushAnswersClosedAfterTheEndAndAfterTheSection) {
   InputDriver gone(grey(1));
   ASSERT_EQ(gone.task.push(pushed.picture("GRAY8", 3, 2, 3)), PushResult::Ok);
   ASSERT_EQ(gone.task.push(pushed.picture("GRAY8", 3, 2, 3)), PushResult::Ok);
-  std::thread application([&] {
-    EXPECT_EQ(gone.task.push(pushed.picture("GRAY8", 3, 2, 3)), PushResult::Closed);
-  });
+  std::thread application(
+      [&] { EXPECT_EQ(gone.task.push(pushed.picture("GRAY8", 3, 2, 3)), PushResult::Closed); });
   gone.task.end_of_section(true);
   application.join();
   EXPECT_EQ(*pushed.releases, 4);
@@ -341,8 +344,9 @@ TEST(Input, RefusesFramesThatDoNotFitAndGivesThemBack) {
     }
     return std::string("accepted");
   };
-  EXPECT_EQ(refused(pushed.tensor(grey(1, 2, 4))),
-            "push: expected one or more frames of U8 [1, 2, 3] on Host, got U8 [1, 2, 4] on Host");
+  EXPECT_EQ(
+      refused(pushed.tensor(grey(1, 2, 4))),
+      "push: expected one or more frames of U8 [1, 2, 3] on Host, got U8 [1, 2, 4] on Host");
   EXPECT_EQ(refused(pushed.picture("GRAY8", 4, 2, 4)), "expected a picture of 3x2, got GRAY8 4x2");
   InputFrames nothing;
   nothing.desc = grey(1);
@@ -362,16 +366,17 @@ TEST(Input, GivesBackEverythingWhenItDies) {
 }
 
 TEST(Input, InferenceNeedsTheTensorThatOnePushBrings) {
-  EXPECT_THAT(refusal("Input", {}, {}),
-              HasSubstr("got none; holoflowbin takes it from its caps, a program sets "
-                        "Config::inputs"));
+  EXPECT_THAT(
+      refusal("Input", {}, {}),
+      HasSubstr("got none; holoflowbin takes it from its caps, a program sets "
+                "Config::inputs"));
 }
 
 namespace {
 
 core::InferResult infer_input(const TDesc &tensor, const nlohmann::json &params) {
-  const auto &factory = dynamic_cast<const tasks::IContextualFactory &>(
-      registry(Place::Host).get("Input"));
+  const auto &factory =
+      dynamic_cast<const tasks::IContextualFactory &>(registry(Place::Host).get("Input"));
   const std::map<std::string, TDesc> inputs{{"cam", tensor}};
   tasks::InferContext context;
   context.node_name = "cam";
@@ -403,14 +408,17 @@ TEST(Input, TakesItsTensorFromTheContextAndMultipliesItByBatch) {
 
 TEST(Input, RefusesWhatDoesNotFitItsParams) {
   const TDesc colour({1, 2, 3, 4}, DType::U8, MemLoc::Host);
-  EXPECT_THAT(input_refusal(colour, {{"as", "GRAY"}}),
-              HasSubstr("expected [N, H, W] for \"as\": \"GRAY\", got U8 [1, 2, 3, 4] on Host"));
+  EXPECT_THAT(
+      input_refusal(colour, {{"as", "GRAY"}}),
+      HasSubstr("expected [N, H, W] for \"as\": \"GRAY\", got U8 [1, 2, 3, 4] on Host"));
   EXPECT_THAT(input_refusal(grey(1), {{"as", "RGB"}}), HasSubstr("expected [N, H, W, 3]"));
   EXPECT_THAT(input_refusal(grey(1), {{"as", "YUV"}}), HasSubstr("not available yet"));
-  EXPECT_THAT(input_refusal(TDesc({2, 3}, DType::U8, MemLoc::Host), {{"batch", 2}}),
-              HasSubstr("expected frames of rank 3 or more for \"batch\": 2, got U8 [2, 3]"));
-  EXPECT_THAT(input_refusal(TDesc({1, 2, 3}, DType::U8, MemLoc::Device), {}),
-              HasSubstr("expected a tensor on Host, got U8 [1, 2, 3] on Device"));
+  EXPECT_THAT(
+      input_refusal(TDesc({2, 3}, DType::U8, MemLoc::Host), {{"batch", 2}}),
+      HasSubstr("expected frames of rank 3 or more for \"batch\": 2, got U8 [2, 3]"));
+  EXPECT_THAT(
+      input_refusal(TDesc({1, 2, 3}, DType::U8, MemLoc::Device), {}),
+      HasSubstr("expected a tensor on Host, got U8 [1, 2, 3] on Device"));
 }
 
 }  // namespace holoflow::test

@@ -51,19 +51,21 @@ public:
         input_(input), owner_(owner), memory_(input.offset + input.num_bytes()) {
     task->bind_storage_access(&slots);
     task->set_sink(&sink);
-    if (!owner) slots.input = {MemLoc::Host, memory_.size(), memory_.data()};
+    if (!owner)
+      slots.input = {MemLoc::Host, memory_.size(), memory_.data()};
     task->begin_run();
   }
 
   // One iteration whose tensor's extent is filled with first, first + 1, …
   OpResult iterate(std::vector<FrameRecord> records, int first = 0) {
     core::TView view{input_, &slots.input};
-    if (owner_) view = *task->acquire_input(0);
+    if (owner_)
+      view = *task->acquire_input(0);
     auto *data = reinterpret_cast<uint8_t *>(view.data());
     std::iota(data, data + input_.num_bytes(), static_cast<uint8_t>(first));
     std::span<FrameRecord> span(records);
-    core::SyncCtx ctx{.inputs = {&view, 1}, .outputs = {}, .cancelled = &cancelled,
-                      .input_records = {&span, 1}};
+    core::SyncCtx ctx{
+        .inputs = {&view, 1}, .outputs = {}, .cancelled = &cancelled, .input_records = {&span, 1}};
     return task->execute(ctx);
   }
 
@@ -95,15 +97,18 @@ TEST(Output, LendsTheSlotThatTheGraphWrote) {
 
 TEST(Output, NeverWaitsForTheApplicationToGiveBack) {
   OutputDriver output(grey(1));
-  for (uint64_t i = 0; i < 20; ++i) ASSERT_EQ(output.iterate({numbered(i)}, static_cast<int>(i)), OpResult::Ok);
+  for (uint64_t i = 0; i < 20; ++i)
+    ASSERT_EQ(output.iterate({numbered(i)}, static_cast<int>(i)), OpResult::Ok);
   EXPECT_EQ(output.task->slots(), 20u);
   for (size_t i = 0; i < 20; ++i) {
     EXPECT_EQ(output.sink.bytes(i)[0], i) << "nobody wrote over it";
     output.sink.give_back(i);
   }
-  for (uint64_t i = 20; i < 40; ++i) ASSERT_EQ(output.iterate({numbered(i)}), OpResult::Ok);
+  for (uint64_t i = 20; i < 40; ++i)
+    ASSERT_EQ(output.iterate({numbered(i)}), OpResult::Ok);
   EXPECT_EQ(output.task->slots(), 20u) << "slots that came back are used again";
-  for (size_t i = 20; i < 40; ++i) output.sink.give_back(i);
+  for (size_t i = 20; i < 40; ++i)
+    output.sink.give_back(i);
 }
 
 TEST(Output, LentMemoryOutlivesTheTask) {
@@ -136,9 +141,10 @@ TEST(Output, EmitsFramesOfOverlappingWindowsOnceAndPaddingNever) {
   OutputDriver output(grey(3, 1, 1));
   ASSERT_EQ(output.iterate({numbered(0), numbered(1), numbered(2)}), OpResult::Ok);
   ASSERT_EQ(output.iterate({numbered(1), numbered(2), numbered(3)}), OpResult::Ok);
-  ASSERT_EQ(output.iterate({numbered(4), numbered(4, FrameRecord::Padding),
-                            numbered(4, FrameRecord::Padding)}),
-            OpResult::Ok);
+  ASSERT_EQ(
+      output.iterate(
+          {numbered(4), numbered(4, FrameRecord::Padding), numbered(4, FrameRecord::Padding)}),
+      OpResult::Ok);
   std::vector<uint64_t> seen;
   for (size_t i = 0; i < output.sink.got.size(); ++i) {
     seen.push_back(output.sink.got[i].records[0].sequence);
@@ -215,8 +221,10 @@ TEST(Output, RefusesDeviceMemory) {
     (void)registry(Place::Host).get("Output").infer({&device, 1}, {});
     FAIL() << "accepted";
   } catch (const std::invalid_argument &error) {
-    EXPECT_STREQ(error.what(), "input 0: expected a tensor on Host, got U8 [1, 512, 512] on "
-                               "Device; add a \"Download\" node before it");
+    EXPECT_STREQ(
+        error.what(),
+        "input 0: expected a tensor on Host, got U8 [1, 512, 512] on "
+        "Device; add a \"Download\" node before it");
   }
 }
 

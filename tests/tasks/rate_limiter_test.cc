@@ -13,8 +13,8 @@ namespace holoflow::test {
 using core::DType;
 using core::OpResult;
 using core::TDesc;
-using tasks::RateLimiterTask;
 using std::chrono::milliseconds;
+using tasks::RateLimiterTask;
 using ::testing::HasSubstr;
 
 namespace {
@@ -22,8 +22,9 @@ namespace {
 // A limiter of one tensor in 10 ms on a clock that only the test moves.
 class Limiter {
 public:
-  explicit Limiter(Place place = Place::Host, AsyncDriver::Options options = {},
-                   milliseconds period = milliseconds(10))
+  explicit Limiter(
+      Place place = Place::Host, AsyncDriver::Options options = {},
+      milliseconds period = milliseconds(10))
       : driver_(make(place, options, period, now_)) {}
 
   AsyncDriver *operator->() { return &driver_; }
@@ -32,15 +33,16 @@ public:
   [[nodiscard]] RateLimiterTask &task() { return dynamic_cast<RateLimiterTask &>(*driver_.task); }
 
   bool push(int value) {
-    return driver_.push(std::vector<std::byte>(4, static_cast<std::byte>(value)),
-                        {{.sequence = static_cast<uint64_t>(value)}});
+    return driver_.push(
+        std::vector<std::byte>(4, static_cast<std::byte>(value)),
+        {{.sequence = static_cast<uint64_t>(value)}});
   }
 
 private:
   using Now = std::shared_ptr<std::chrono::steady_clock::time_point>;
 
-  static AsyncDriver make(Place place, AsyncDriver::Options options, milliseconds period,
-                          const Now &now) {
+  static AsyncDriver make(
+      Place place, AsyncDriver::Options options, milliseconds period, const Now &now) {
     const TDesc tensor({1, 2, 2}, DType::U8, loc_at(place));
     const core::InferResult infer =
         registry(place).get_async("RateLimiter").infer({&tensor, 1}, {{"max_fps", 100}});
@@ -48,10 +50,11 @@ private:
     ctx.device = device_at(place).index();
     ctx.owned_inputs = {options.owns_input};
     ctx.owned_outputs = {options.owns_output};
-    return AsyncDriver(place, infer,
-                       std::make_unique<RateLimiterTask>(tensor, period, ctx, device_at(place),
-                                                         [now] { return *now; }),
-                       options);
+    return AsyncDriver(
+        place, infer,
+        std::make_unique<RateLimiterTask>(
+            tensor, period, ctx, device_at(place), [now] { return *now; }),
+        options);
   }
 
   Now now_ = std::make_shared<std::chrono::steady_clock::time_point>(milliseconds(1000));
@@ -114,7 +117,8 @@ TEST(RateLimiter, GivesOutTheMemoryThatItLent) {
 
 TEST(RateLimiter, CopiesWhereItYielded) {
   for (const Place place : {Place::Host, Place::Device}) {
-    if (place == Place::Device && !have_gpu()) continue;
+    if (place == Place::Device && !have_gpu())
+      continue;
     for (const bool input : {true, false})
       for (const bool output : {true, false}) {
         Limiter limiter(place, {.owns_input = input, .owns_output = output});
@@ -149,14 +153,17 @@ TEST(RateLimiter, PassesTensorsBetweenTwoThreads) {
   constexpr int count = 4000;
   std::thread producer([&limiter] {
     for (int i = 0; i < count; ++i)
-      while (!limiter.push(i % 251)) std::this_thread::yield();
+      while (!limiter.push(i % 251))
+        std::this_thread::yield();
     limiter->task->end_of_input();
   });
   int popped = 0, wrong = 0;
   for (OpResult result = OpResult::Ok; result != OpResult::Eof;) {
     result = limiter->pop();
-    if (result == OpResult::NotReady) std::this_thread::yield();
-    if (result != OpResult::Ok) continue;
+    if (result == OpResult::NotReady)
+      std::this_thread::yield();
+    if (result != OpResult::Ok)
+      continue;
     wrong += limiter->popped != std::vector<std::byte>(4, static_cast<std::byte>(popped++ % 251));
     limiter->release();
   }
@@ -186,8 +193,9 @@ TEST(RateLimiter, RefusesRatesThatAreNone) {
   const Array tensor = u8({1, 1, 1}, {0});
   EXPECT_THAT(refusal("RateLimiter", {{"max_fps", 0}}, {tensor}), HasSubstr("max_fps"));
   EXPECT_THAT(refusal("RateLimiter", nlohmann::json::object(), {tensor}), HasSubstr("max_fps"));
-  EXPECT_EQ(refusal("RateLimiter", {{"max_fps", 5}, {"policy", "drop"}}, {tensor}),
-            "\"policy\": \"drop\" is not available yet; use \"block\"");
+  EXPECT_EQ(
+      refusal("RateLimiter", {{"max_fps", 5}, {"policy", "drop"}}, {tensor}),
+      "\"policy\": \"drop\" is not available yet; use \"block\"");
 }
 
 }  // namespace holoflow::test

@@ -46,12 +46,12 @@ public:
     size_t min_slots = 0;
   };
 
-  AsyncDriver(Place place, const std::string &type, const nlohmann::json &params,
-              core::TDesc input)
+  AsyncDriver(Place place, const std::string &type, const nlohmann::json &params, core::TDesc input)
       : AsyncDriver(place, type, params, std::move(input), Options()) {}
 
-  AsyncDriver(Place place, const std::string &type, const nlohmann::json &params, core::TDesc input,
-              Options options)
+  AsyncDriver(
+      Place place, const std::string &type, const nlohmann::json &params, core::TDesc input,
+      Options options)
       : options_(options), device_(device_at(place)), stream_(device_) {
     const core::IAsyncTaskFactory &factory = registry(place).get_async(type);
     infer = factory.infer({&input, 1}, params);
@@ -67,10 +67,10 @@ public:
   }
 
   /// Takes a task made by hand.
-  AsyncDriver(Place place, core::InferResult contract, std::unique_ptr<core::IAsyncTask> made,
-              Options options)
-      : infer(std::move(contract)), options_(options), device_(device_at(place)),
-        stream_(device_) {
+  AsyncDriver(
+      Place place, core::InferResult contract, std::unique_ptr<core::IAsyncTask> made,
+      Options options)
+      : infer(std::move(contract)), options_(options), device_(device_at(place)), stream_(device_) {
     adopt(std::move(made));
   }
 
@@ -79,15 +79,18 @@ public:
     core::TView view{infer.input_descs[0], &slots.input};
     if (options_.owns_input) {
       const auto acquired = task->acquire_input(0);
-      if (!acquired.has_value()) return false;
+      if (!acquired.has_value())
+        return false;
       EXPECT_EQ(acquired->storage, &slots.input);
       EXPECT_NE(slots.input.ptr, nullptr);
       view = *acquired;
     }
     write(view, bytes);
     std::span<core::FrameRecord> span(records);
-    core::AsyncPushCtx ctx{.inputs = {&view, 1}, .cancelled = &cancelled,
-                           .input_records = {&span, records.empty() ? 0u : 1u}};
+    core::AsyncPushCtx ctx{
+        .inputs = {&view, 1},
+        .cancelled = &cancelled,
+        .input_records = {&span, records.empty() ? 0u : 1u}};
     const core::OpResult result = task->try_push(ctx);
     if (options_.owns_input) {
       EXPECT_EQ(result, core::OpResult::Ok);
@@ -96,20 +99,23 @@ public:
     return result == core::OpResult::Ok;
   }
 
-  /// Pops without releasing: the bytes of the output view are in `popped`, its records in `records`.
+  /// Pops without releasing: the bytes of the output view are in `popped`, its records in
+  /// `records`.
   core::OpResult pop() {
     const core::TDesc &desc = infer.output_descs[0];
     core::TView view{desc, &slots.output};
     records.assign(desc.rank() >= 3 ? desc.shape[0] : 1, {});
     std::span<core::FrameRecord> span(records);
-    core::AsyncPopCtx ctx{.outputs = {&view, 1}, .cancelled = &cancelled,
-                          .output_records = {&span, 1}};
+    core::AsyncPopCtx ctx{
+        .outputs = {&view, 1}, .cancelled = &cancelled, .output_records = {&span, 1}};
     const core::OpResult result = task->try_pop(ctx);
-    if (result == core::OpResult::Ok) popped = read(view);
+    if (result == core::OpResult::Ok)
+      popped = read(view);
     return result;
   }
   void release() {
-    if (!options_.owns_output) return;
+    if (!options_.owns_output)
+      return;
     task->release_output(0);
     EXPECT_EQ(slots.output.ptr, nullptr);
   }
@@ -125,9 +131,12 @@ private:
   void adopt(std::unique_ptr<core::IAsyncTask> made) {
     task = std::move(made);
     task->bind_storage_access(&slots);
-    if (!options_.owns_input) input_memory_ = give(slots.input, infer.input_descs[0]);
-    if (!options_.owns_output) output_memory_ = give(slots.output, infer.output_descs[0]);
-    if (auto *observer = dynamic_cast<runtime::IRunObserver *>(task.get())) observer->begin_run();
+    if (!options_.owns_input)
+      input_memory_ = give(slots.input, infer.input_descs[0]);
+    if (!options_.owns_output)
+      output_memory_ = give(slots.output, infer.output_descs[0]);
+    if (auto *observer = dynamic_cast<runtime::IRunObserver *>(task.get()))
+      observer->begin_run();
   }
   runtime::MemoryBlock give(core::Storage &storage, const core::TDesc &desc) {
     const size_t bytes = desc.offset + desc.num_bytes();
@@ -136,14 +145,16 @@ private:
     return block;
   }
   void write(const core::TView &view, const std::vector<std::byte> &bytes) {
-    device_.copy(view.data(), view.desc.mem_loc, bytes.data(), core::MemLoc::Host, bytes.size(),
-                 stream_.get());
+    device_.copy(
+        view.data(), view.desc.mem_loc, bytes.data(), core::MemLoc::Host, bytes.size(),
+        stream_.get());
     device_.synchronize(stream_.get());
   }
   std::vector<std::byte> read(const core::TView &view) {
     std::vector<std::byte> bytes(view.desc.num_bytes());
-    device_.copy(bytes.data(), core::MemLoc::Host, view.data(), view.desc.mem_loc, bytes.size(),
-                 stream_.get());
+    device_.copy(
+        bytes.data(), core::MemLoc::Host, view.data(), view.desc.mem_loc, bytes.size(),
+        stream_.get());
     device_.synchronize(stream_.get());
     return bytes;
   }

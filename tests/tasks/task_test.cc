@@ -21,7 +21,9 @@ using core::TDesc;
 
 constexpr std::byte gap_byte{0xCD};
 
-MemLoc location(Place place) { return place == Place::Host ? MemLoc::Host : MemLoc::Device; }
+MemLoc location(Place place) {
+  return place == Place::Host ? MemLoc::Host : MemLoc::Device;
+}
 
 runtime::Device &device_of(Place place) {
   return place == Place::Host ? runtime::host_device() : runtime::cuda_device();
@@ -58,13 +60,19 @@ std::vector<std::byte> to_bytes(const Array &array, const TDesc &desc) {
   for_each_element(desc, [&](size_t offset) {
     std::byte *to = bytes.data() + offset;
     switch (desc.dtype) {
-      case DType::U8: put<uint8_t>(to, *value++); break;
-      case DType::U16: put<uint16_t>(to, *value++); break;
-      case DType::F32: put<float>(to, *value++); break;
-      case DType::CF32:
-        put<float>(to, *value++);
-        put<float>(to + sizeof(float), *value++);
-        break;
+    case DType::U8:
+      put<uint8_t>(to, *value++);
+      break;
+    case DType::U16:
+      put<uint16_t>(to, *value++);
+      break;
+    case DType::F32:
+      put<float>(to, *value++);
+      break;
+    case DType::CF32:
+      put<float>(to, *value++);
+      put<float>(to + sizeof(float), *value++);
+      break;
     }
   });
   return bytes;
@@ -76,13 +84,19 @@ Array from_bytes(const std::vector<std::byte> &bytes, const TDesc &desc) {
   for_each_element(desc, [&](size_t offset) {
     const std::byte *from = bytes.data() + offset;
     switch (desc.dtype) {
-      case DType::U8: array.values.push_back(take<uint8_t>(from)); break;
-      case DType::U16: array.values.push_back(take<uint16_t>(from)); break;
-      case DType::F32: array.values.push_back(take<float>(from)); break;
-      case DType::CF32:
-        array.values.push_back(take<float>(from));
-        array.values.push_back(take<float>(from + sizeof(float)));
-        break;
+    case DType::U8:
+      array.values.push_back(take<uint8_t>(from));
+      break;
+    case DType::U16:
+      array.values.push_back(take<uint16_t>(from));
+      break;
+    case DType::F32:
+      array.values.push_back(take<float>(from));
+      break;
+    case DType::CF32:
+      array.values.push_back(take<float>(from));
+      array.values.push_back(take<float>(from + sizeof(float)));
+      break;
     }
   });
   return array;
@@ -91,8 +105,9 @@ Array from_bytes(const std::vector<std::byte> &bytes, const TDesc &desc) {
 /// A storage with memory of the place, filled from and read back to host bytes.
 struct Slot {
   Slot(Place place, const std::vector<std::byte> &bytes)
-      : block(device_of(place), location(place), bytes.size()),
-        storage{location(place), bytes.size(), block.get()} {}
+      : block(device_of(place), location(place), bytes.size()), storage{
+                                                                    location(place), bytes.size(),
+                                                                    block.get()} {}
 
   runtime::MemoryBlock block;
   core::Storage storage;
@@ -100,17 +115,19 @@ struct Slot {
 
 std::vector<TDesc> descs_of(const std::vector<Array> &inputs, Place place) {
   std::vector<TDesc> descs;
-  for (const Array &input : inputs) descs.push_back(input.desc(place));
+  for (const Array &input : inputs)
+    descs.push_back(input.desc(place));
   return descs;
 }
 
 size_t record_count(const TDesc &desc) {
-  if (desc.media && desc.media->records) return *desc.media->records;
+  if (desc.media && desc.media->records)
+    return *desc.media->records;
   return desc.rank() >= 3 ? desc.shape[0] : 1;
 }
 
-std::vector<std::span<core::FrameRecord>>
-spans_of(std::vector<std::vector<core::FrameRecord>> &records) {
+std::vector<std::span<core::FrameRecord>> spans_of(
+    std::vector<std::vector<core::FrameRecord>> &records) {
   return {records.begin(), records.end()};
 }
 
@@ -125,10 +142,11 @@ const core::InPlace *sharing_of(const core::InferResult &infer, size_t output, S
 /// One task with its memory, for one run.
 class Bench {
 public:
-  Bench(Place place, const std::vector<Array> &inputs) : place_(place), device_(device_of(place)),
-                                                         scope_(device_), stream_(device_) {
+  Bench(Place place, const std::vector<Array> &inputs)
+      : place_(place), device_(device_of(place)), scope_(device_), stream_(device_) {
     descs_ = descs_of(inputs, place);
-    for (size_t i = 0; i < inputs.size(); ++i) add_slot(to_bytes(inputs[i], descs_[i]));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      add_slot(to_bytes(inputs[i], descs_[i]));
     input_bytes_.assign(bytes_.begin(), bytes_.end());
   }
 
@@ -144,8 +162,8 @@ public:
     run.infer = contextual != nullptr ? contextual->infer_in(context, descs_, params)
                                       : factory.infer(descs_, params);
     const auto task = contextual != nullptr
-                          ? contextual->create_in(context, descs_, params, create_ctx)
-                          : factory.create(descs_, params, create_ctx);
+        ? contextual->create_in(context, descs_, params, create_ctx)
+        : factory.create(descs_, params, create_ctx);
     place_outputs(run.infer, sharing);
     execute(*task, run, writes_in_place_ ? 1 : 2);
     return run;
@@ -159,15 +177,17 @@ private:
   }
 
   void upload(size_t slot) {
-    device_.copy(slots_[slot]->storage.ptr, location(place_), bytes_[slot].data(), MemLoc::Host,
-                 bytes_[slot].size(), stream_.get());
+    device_.copy(
+        slots_[slot]->storage.ptr, location(place_), bytes_[slot].data(), MemLoc::Host,
+        bytes_[slot].size(), stream_.get());
     device_.synchronize(stream_.get());
   }
 
   std::vector<std::byte> download(size_t slot) {
     std::vector<std::byte> bytes(bytes_[slot].size());
-    device_.copy(bytes.data(), MemLoc::Host, slots_[slot]->storage.ptr, location(place_),
-                 bytes.size(), stream_.get());
+    device_.copy(
+        bytes.data(), MemLoc::Host, slots_[slot]->storage.ptr, location(place_), bytes.size(),
+        stream_.get());
     device_.synchronize(stream_.get());
     return bytes;
   }
@@ -205,7 +225,8 @@ private:
     auto output_spans = spans_of(run.output_records);
     std::atomic<bool> cancelled = false;
     core::SyncCtx ctx{inputs, outputs, &cancelled, nullptr, nullptr, input_spans, output_spans};
-    for (int i = 0; i < times; ++i) EXPECT_EQ(task.execute(ctx), core::OpResult::Ok);
+    for (int i = 0; i < times; ++i)
+      EXPECT_EQ(task.execute(ctx), core::OpResult::Ok);
     device_.synchronize(stream_.get());
     for (size_t i = 0; i < descs_.size(); ++i) {
       const bool kept = shared_[i] || download(i) == input_bytes_[i];
@@ -231,28 +252,34 @@ private:
 core::Registry make_registry(Place place) {
   core::Registry made;
   register_builtin_tasks(made);
-  if (place == Place::Device) runtime::register_cuda_tasks(made);
+  if (place == Place::Device)
+    runtime::register_cuda_tasks(made);
   return made;
 }
 
 Array make_array(std::vector<size_t> shape, DType dtype, std::vector<double> values) {
   size_t count = dtype == DType::CF32 ? 2 : 1;
-  for (const size_t extent : shape) count *= extent;
+  for (const size_t extent : shape)
+    count *= extent;
   if (count != values.size())
-    throw std::logic_error("test array: " + std::to_string(values.size()) + " values for " +
-                           std::to_string(count) + " places");
+    throw std::logic_error(
+        "test array: " + std::to_string(values.size()) + " values for " + std::to_string(count) +
+        " places");
   return {std::move(shape), dtype, std::move(values)};
 }
 
 bool close(double got, double want, const Tolerance &tolerance) {
-  if (std::isnan(want)) return std::isnan(got);
-  if (got == want) return true;
+  if (std::isnan(want))
+    return std::isnan(got);
+  if (got == want)
+    return true;
   return std::abs(got - want) <= tolerance.absolute + tolerance.relative * std::abs(want);
 }
 
 void check_vector(Place place, const TaskVector &vector, Sharing sharing) {
-  SCOPED_TRACE(vector.name + ": " + vector.type + " " + vector.params.dump() +
-               (sharing == Sharing::On ? ", in place" : ""));
+  SCOPED_TRACE(
+      vector.name + ": " + vector.type + " " + vector.params.dump() +
+      (sharing == Sharing::On ? ", in place" : ""));
   try {
     const TaskRun run = run_task(place, vector.type, vector.params, vector.inputs, sharing);
     ASSERT_EQ(run.outputs.size(), vector.outputs.size());
@@ -331,7 +358,8 @@ std::vector<double> iota(size_t count, double first) {
 
 core::Registry &registry(Place place) {
   static core::Registry host = make_registry(Place::Host);
-  if (place == Place::Host) return host;
+  if (place == Place::Host)
+    return host;
   static core::Registry device = make_registry(Place::Device);
   return device;
 }
@@ -344,18 +372,20 @@ bool have_gpu() {
   }
 }
 
-TaskRun run_task(Place place, const std::string &type, const nlohmann::json &params,
-                 const std::vector<Array> &inputs, Sharing sharing) {
+TaskRun run_task(
+    Place place, const std::string &type, const nlohmann::json &params,
+    const std::vector<Array> &inputs, Sharing sharing) {
   return Bench(place, inputs).run(type, params, sharing);
 }
 
-core::InferResult infer_task(const std::string &type, const nlohmann::json &params,
-                             const std::vector<Array> &inputs, Place place) {
+core::InferResult infer_task(
+    const std::string &type, const nlohmann::json &params, const std::vector<Array> &inputs,
+    Place place) {
   return registry(Place::Host).get(type).infer(descs_of(inputs, place), params);
 }
 
-std::string refusal(const std::string &type, const nlohmann::json &params,
-                    const std::vector<Array> &inputs) {
+std::string refusal(
+    const std::string &type, const nlohmann::json &params, const std::vector<Array> &inputs) {
   try {
     (void)infer_task(type, params, inputs);
   } catch (const std::invalid_argument &error) {
@@ -375,11 +405,13 @@ void expect_equal(const Array &got, const Array &want, const Tolerance &toleranc
 }
 
 void check_vectors(Place place, const std::vector<TaskVector> &vectors) {
-  if (place == Place::Device && !have_gpu()) GTEST_SKIP() << "no GPU";
+  if (place == Place::Device && !have_gpu())
+    GTEST_SKIP() << "no GPU";
   for (const TaskVector &vector : vectors) {
     check_vector(place, vector, Sharing::Off);
     const core::InferResult infer = infer_task(vector.type, vector.params, vector.inputs, place);
-    if (!infer.in_place.empty()) check_vector(place, vector, Sharing::On);
+    if (!infer.in_place.empty())
+      check_vector(place, vector, Sharing::On);
   }
 }
 

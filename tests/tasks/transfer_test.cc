@@ -18,20 +18,21 @@ using ::testing::HasSubstr;
 namespace {
 
 std::vector<Array> views() {
-  return {u8({2, 3}, iota(6)),
-          u16({2, 3, 4}, iota(24)),
-          f32({3, 5}, iota(15)),
-          cf32({2, 2}, {{1, 2}, {3, 4}, {5, 6}, {7, 8}}),
-          scattered(u8({2, 3, 4}, iota(24))),
-          scattered(u16({4, 5}, iota(20))),
-          scattered(f32({2, 3, 2}, iota(12))),
-          scattered(cf32({3}, {{1, 2}, {3, 4}, {5, 6}})),
-          u8({4, 8}, iota(32)).strided({20, 1}, 3),        // rows with gaps
-          f32({4, 16}, iota(64)).strided({96, 4}, 8),      // rows that a copy engine takes
-          f32({3, 2}, iota(6)).strided({4, 12}),           // transposed
-          u8({7}, iota(7)),
-          f32({}, {5}),
-          f32({0, 3}, {})};
+  return {
+      u8({2, 3}, iota(6)),
+      u16({2, 3, 4}, iota(24)),
+      f32({3, 5}, iota(15)),
+      cf32({2, 2}, {{1, 2}, {3, 4}, {5, 6}, {7, 8}}),
+      scattered(u8({2, 3, 4}, iota(24))),
+      scattered(u16({4, 5}, iota(20))),
+      scattered(f32({2, 3, 2}, iota(12))),
+      scattered(cf32({3}, {{1, 2}, {3, 4}, {5, 6}})),
+      u8({4, 8}, iota(32)).strided({20, 1}, 3),  // rows with gaps
+      f32({4, 16}, iota(64)).strided({96, 4}, 8),  // rows that a copy engine takes
+      f32({3, 2}, iota(6)).strided({4, 12}),  // transposed
+      u8({7}, iota(7)),
+      f32({}, {5}),
+      f32({0, 3}, {})};
 }
 
 std::vector<TaskVector> copies(const std::string &type, const nlohmann::json &params = {}) {
@@ -47,8 +48,12 @@ std::vector<TaskVector> copies(const std::string &type, const nlohmann::json &pa
 
 }  // namespace
 
-TEST(Transfer, CopyPacksAnyViewOnHost) { check_vectors(Place::Host, copies("Copy")); }
-TEST(Transfer, CopyPacksAnyViewOnCuda) { check_vectors(Place::Device, copies("Copy")); }
+TEST(Transfer, CopyPacksAnyViewOnHost) {
+  check_vectors(Place::Host, copies("Copy"));
+}
+TEST(Transfer, CopyPacksAnyViewOnCuda) {
+  check_vectors(Place::Device, copies("Copy"));
+}
 TEST(Transfer, MemcpyToHostPacksAnyViewOnHost) {
   check_vectors(Place::Host, copies("Memcpy", {{"target", "Host"}}));
 }
@@ -89,17 +94,18 @@ TEST(Transfer, KeepsTheAnnotation) {
 }
 
 TEST(Transfer, MemcpyToTheDeviceNeedsADevice) {
-  EXPECT_THAT(refusal("Memcpy", {{"target", "Device"}}, {u8({2}, {1, 2})}),
-              HasSubstr("expected \"Host\" where the graph runs on the CPU, got \"Device\"; a Memcpy "
-                        "to the Device needs a GPU"));
+  EXPECT_THAT(
+      refusal("Memcpy", {{"target", "Device"}}, {u8({2}, {1, 2})}),
+      HasSubstr("expected \"Host\" where the graph runs on the CPU, got \"Device\"; a Memcpy "
+                "to the Device needs a GPU"));
   EXPECT_THAT(refusal("Memcpy", {}, {u8({2}, {1, 2})}), HasSubstr("target"));
 }
 
 namespace {
 
 // Runs one task of a graph on the GPU from one location to another and compares with a Host copy.
-void check_between(const std::string &type, const nlohmann::json &params, const TDesc &from,
-                   MemLoc target) {
+void check_between(
+    const std::string &type, const nlohmann::json &params, const TDesc &from, MemLoc target) {
   runtime::Device &device = runtime::cuda_device();
   runtime::Stream stream(device);
   const auto &factory =
@@ -115,11 +121,12 @@ void check_between(const std::string &type, const nlohmann::json &params, const 
   EXPECT_EQ(to, TDesc(from.shape, from.dtype, target));
 
   std::vector<std::byte> source(from.offset + from.num_bytes());
-  for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i * 7 + 1);
+  for (size_t i = 0; i < source.size(); ++i)
+    source[i] = static_cast<std::byte>(i * 7 + 1);
   runtime::MemoryBlock from_block(device, from.mem_loc, source.size());
   runtime::MemoryBlock to_block(device, target, to.num_bytes());
-  device.copy(from_block.get(), from.mem_loc, source.data(), MemLoc::Host, source.size(),
-              stream.get());
+  device.copy(
+      from_block.get(), from.mem_loc, source.data(), MemLoc::Host, source.size(), stream.get());
   device.synchronize(stream.get());
   core::Storage from_storage{from.mem_loc, from_block.bytes(), from_block.get()};
   core::Storage to_storage{target, to_block.bytes(), to_block.get()};
@@ -130,15 +137,16 @@ void check_between(const std::string &type, const nlohmann::json &params, const 
   std::vector<std::byte> got(to.num_bytes()), want(to.num_bytes());
   device.copy(got.data(), MemLoc::Host, to_block.get(), target, got.size(), stream.get());
   device.synchronize(stream.get());
-  tasks::copy_strided(from, source.data() + from.offset,
-                      TDesc(from.shape, from.dtype, MemLoc::Host), want.data());
+  tasks::copy_strided(
+      from, source.data() + from.offset, TDesc(from.shape, from.dtype, MemLoc::Host), want.data());
   EXPECT_EQ(got, want) << type << " of " << to_string(from);
 }
 
 }  // namespace
 
 TEST(Transfer, MovesAnyViewBetweenHostAndCuda) {
-  if (!have_gpu()) GTEST_SKIP() << "no GPU";
+  if (!have_gpu())
+    GTEST_SKIP() << "no GPU";
   for (const Array &view : views()) {
     const TDesc host = view.desc(Place::Host), device = view.desc(Place::Device);
     check_between("Upload", {}, host, MemLoc::Device);

@@ -26,10 +26,13 @@ private:
 
 /// Throws CudaError where `code` is not cudaSuccess, and forgets the runtime's last error.
 inline void check(cudaError_t code, const char *call, const char *file, int line) {
-  if (code == cudaSuccess) return;
+  if (code == cudaSuccess)
+    return;
   (void)cudaGetLastError();
-  throw CudaError(code, std::string(call) + " failed: " + cudaGetErrorName(code) + " (" +
-                            cudaGetErrorString(code) + ") at " + file + ":" + std::to_string(line));
+  throw CudaError(
+      code,
+      std::string(call) + " failed: " + cudaGetErrorName(code) + " (" + cudaGetErrorString(code) +
+          ") at " + file + ":" + std::to_string(line));
 }
 
 struct DeviceDeleter {
@@ -48,7 +51,8 @@ template <typename T> using unique_host_ptr = std::unique_ptr<T, HostDeleter>;
 template <typename T> [[nodiscard]] unique_device_ptr<T> make_unique_device_ptr(size_t count) {
   static_assert(std::is_trivially_copyable_v<T>);
   void *ptr = nullptr;
-  if (count != 0) check(cudaMalloc(&ptr, count * sizeof(T)), "cudaMalloc", __FILE__, __LINE__);
+  if (count != 0)
+    check(cudaMalloc(&ptr, count * sizeof(T)), "cudaMalloc", __FILE__, __LINE__);
   return unique_device_ptr<T>(static_cast<T *>(ptr));
 }
 
@@ -65,8 +69,9 @@ template <typename T> [[nodiscard]] unique_host_ptr<T> make_unique_host_ptr(size
 class CudaStream {
 public:
   CudaStream() {
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags",
-          __FILE__, __LINE__);
+    check(
+        cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags",
+        __FILE__, __LINE__);
   }
   CudaStream(CudaStream &&other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
   CudaStream &operator=(CudaStream &&other) noexcept {
@@ -74,7 +79,8 @@ public:
     return *this;
   }
   ~CudaStream() {
-    if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
+    if (stream_ != nullptr)
+      (void)cudaStreamDestroy(stream_);
   }
 
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_; }
@@ -99,7 +105,8 @@ public:
     return *this;
   }
   ~CudaEvent() {
-    if (event_ != nullptr) (void)cudaEventDestroy(event_);
+    if (event_ != nullptr)
+      (void)cudaEventDestroy(event_);
   }
 
   [[nodiscard]] cudaEvent_t get() const noexcept { return event_; }

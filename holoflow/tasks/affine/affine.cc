@@ -16,22 +16,26 @@ using core::TDesc;
 using nlohmann::json;
 
 void check_float(const std::string &name, const json &value) {
-  if (std::abs(value.get<double>()) <= static_cast<double>(FLT_MAX)) return;
-  throw ParamError("/" + name, "param \"" + name + "\": expected numbers that fit F32, got " +
-                                   value.dump());
+  if (std::abs(value.get<double>()) <= static_cast<double>(FLT_MAX))
+    return;
+  throw ParamError(
+      "/" + name, "param \"" + name + "\": expected numbers that fit F32, got " + value.dump());
 }
 
 void check_coefficients(const TDesc &in, const std::string &name, const json &params) {
   const json &value = params[name];
-  if (!value.is_array()) return check_float(name, value);
-  for (const json &item : value) check_float(name, item);
+  if (!value.is_array())
+    return check_float(name, value);
+  for (const json &item : value)
+    check_float(name, item);
   const size_t axis = normalise_axis(params["axis"].get<int64_t>(), in.rank(), "axis");
-  if (value.size() == in.shape[axis]) return;
-  throw ParamError("/" + name, "param \"" + name + "\": expected " +
-                                   std::to_string(in.shape[axis]) +
-                                   " numbers, one per element of axis " + std::to_string(axis) +
-                                   " of " + to_string(in) + ", got " +
-                                   std::to_string(value.size()));
+  if (value.size() == in.shape[axis])
+    return;
+  throw ParamError(
+      "/" + name,
+      "param \"" + name + "\": expected " + std::to_string(in.shape[axis]) +
+          " numbers, one per element of axis " + std::to_string(axis) + " of " + to_string(in) +
+          ", got " + std::to_string(value.size()));
 }
 
 core::InferResult infer(std::span<const TDesc> inputs, const json &params) {
@@ -44,8 +48,8 @@ core::InferResult infer(std::span<const TDesc> inputs, const json &params) {
   const bool table = params["scale"].is_array() || params["offset"].is_array();
   if (table && in.mem_loc == core::MemLoc::Device) {
     const size_t axis = normalise_axis(params["axis"].get<int64_t>(), in.rank(), "axis");
-    result.own_memory.push_back({core::MemLoc::Device,
-                                 in.shape[axis] * sizeof(AffineCoefficients), "coefficients"});
+    result.own_memory.push_back(
+        {core::MemLoc::Device, in.shape[axis] * sizeof(AffineCoefficients), "coefficients"});
   }
   return result;
 }

@@ -15,8 +15,7 @@ struct alignas(8) AffineCoefficients {
 };
 
 struct AffineOp {
-  template <typename In>
-  HOLOFLOW_HOST_DEVICE auto operator()(In x, AffineCoefficients c) const {
+  template <typename In> HOLOFLOW_HOST_DEVICE auto operator()(In x, AffineCoefficients c) const {
     if constexpr (std::is_same_v<In, Complex>) {
       return Complex{add(mul(x.re, c.scale), c.offset), mul(x.im, c.scale)};
     } else {

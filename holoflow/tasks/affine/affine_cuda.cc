@@ -11,14 +11,15 @@ namespace {
 
 class AffineCuda final : public core::ISyncTask {
 public:
-  AffineCuda(const core::TDesc &in, const core::TDesc &out, AffineCoefficients coefficients,
-             cudaStream_t stream)
+  AffineCuda(
+      const core::TDesc &in, const core::TDesc &out, AffineCoefficients coefficients,
+      cudaStream_t stream)
       : dtype_(in.dtype), coefficients_(coefficients),
         loop_(make_loop<2>(in.shape, {in.strides, out.strides})), stream_(stream) {}
 
   core::OpResult execute(core::SyncCtx &ctx) override {
-    enqueue_affine(dtype_, loop_, ctx.inputs[0].data(), coefficients_, ctx.outputs[0].data(),
-                   stream_);
+    enqueue_affine(
+        dtype_, loop_, ctx.inputs[0].data(), coefficients_, ctx.outputs[0].data(), stream_);
     return core::OpResult::Ok;
   }
 
@@ -36,15 +37,16 @@ public:
     runtime::Device &device = runtime::cuda_device(ctx.device);
     const size_t bytes = table.coefficients.size() * sizeof(AffineCoefficients);
     memory_ = runtime::MemoryBlock(device, core::MemLoc::Device, bytes);
-    device.copy(memory_.get(), core::MemLoc::Device,
-                reinterpret_cast<const std::byte *>(table.coefficients.data()), core::MemLoc::Host,
-                bytes, stream_);
+    device.copy(
+        memory_.get(), core::MemLoc::Device,
+        reinterpret_cast<const std::byte *>(table.coefficients.data()), core::MemLoc::Host, bytes,
+        stream_);
     device.synchronize(stream_);  // the table on the host goes away with the caller
   }
 
   core::OpResult execute(core::SyncCtx &ctx) override {
-    enqueue_affine(dtype_, loop_, ctx.inputs[0].data(), memory_.get(), ctx.outputs[0].data(),
-                   stream_);
+    enqueue_affine(
+        dtype_, loop_, ctx.inputs[0].data(), memory_.get(), ctx.outputs[0].data(), stream_);
     return core::OpResult::Ok;
   }
 

@@ -14,9 +14,8 @@ public:
     auto *coefficients = reinterpret_cast<std::byte *>(table_.coefficients.data());
     with_type(dtype_, [&](auto tag) {
       using In = typename decltype(tag)::type;
-      map_host<In, AffineCoefficients, AffineOut<In>>(table_.loop, ctx.inputs[0].data(),
-                                                      coefficients, ctx.outputs[0].data(),
-                                                      AffineOp{});
+      map_host<In, AffineCoefficients, AffineOut<In>>(
+          table_.loop, ctx.inputs[0].data(), coefficients, ctx.outputs[0].data(), AffineOp{});
     });
     return core::OpResult::Ok;
   }

@@ -11,14 +11,14 @@ namespace holoflow::tasks {
 
 struct AffineTable {
   std::vector<AffineCoefficients> coefficients;  ///< one, or one per element of the axis
-  StridedLoop<3> loop;                           ///< operands: in, coefficients, out
+  StridedLoop<3> loop;  ///< operands: in, coefficients, out
 };
 
 /// From complete params that infer has accepted.
-[[nodiscard]] AffineTable make_affine_table(const core::TDesc &in, const core::TDesc &out,
-                                            const nlohmann::json &params);
+[[nodiscard]] AffineTable make_affine_table(
+    const core::TDesc &in, const core::TDesc &out, const nlohmann::json &params);
 
-[[nodiscard]] std::unique_ptr<core::ISyncTask>
-make_affine_host(const MakeArgs<core::SyncCreateCtx> &args);
+[[nodiscard]] std::unique_ptr<core::ISyncTask> make_affine_host(
+    const MakeArgs<core::SyncCreateCtx> &args);
 
 }  // namespace holoflow::tasks

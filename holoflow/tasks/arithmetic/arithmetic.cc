@@ -17,14 +17,15 @@ using core::TDesc;
   for (size_t back = 1; back <= std::min(a.rank(), b.rank()); ++back) {
     const size_t left = a.shape[a.rank() - back];
     const size_t right = b.shape[b.rank() - back];
-    if (left == right || left == 1 || right == 1) continue;
+    if (left == right || left == 1 || right == 1)
+      continue;
     where = "axis -" + std::to_string(back) + " has " + std::to_string(left) + " and " +
-            std::to_string(right) + " elements";
+        std::to_string(right) + " elements";
     break;
   }
-  throw std::invalid_argument("input 1 (\"b\"): expected a shape that broadcasts with input 0 (" +
-                              to_string(a) + "), got " + to_string(b) + ": " + where +
-                              "; make them equal, or one of them 1");
+  throw std::invalid_argument(
+      "input 1 (\"b\"): expected a shape that broadcasts with input 0 (" + to_string(a) +
+      "), got " + to_string(b) + ": " + where + "; make them equal, or one of them 1");
 }
 
 core::InferResult infer(std::span<const TDesc> inputs) {
@@ -33,7 +34,8 @@ core::InferResult infer(std::span<const TDesc> inputs) {
   const TDesc &a = inputs[0];
   const TDesc &b = inputs[1];
   const auto shape = broadcast_shapes(a.shape, b.shape);
-  if (!shape) refuse_shapes(a, b);
+  if (!shape)
+    refuse_shapes(a, b);
   TDesc output(*shape, std::max(a.dtype, b.dtype), a.mem_loc);  // enumerators ascend by width
   if (output.shape == a.shape) {
     output.media = a.media;
@@ -46,10 +48,14 @@ core::InferResult infer(std::span<const TDesc> inputs) {
 
 const char *doc_of(Arithmetic op) {
   switch (op) {
-    case Arithmetic::Add: return "a + b, broadcast; integers wrap.";
-    case Arithmetic::Subtract: return "a − b, broadcast; integers wrap.";
-    case Arithmetic::Multiply: return "a · b, broadcast; integers wrap.";
-    case Arithmetic::Divide: break;
+  case Arithmetic::Add:
+    return "a + b, broadcast; integers wrap.";
+  case Arithmetic::Subtract:
+    return "a − b, broadcast; integers wrap.";
+  case Arithmetic::Multiply:
+    return "a · b, broadcast; integers wrap.";
+  case Arithmetic::Divide:
+    break;
   }
   return "a / b, broadcast; integers are cut towards 0, and x / 0 is 0.";
 }
@@ -58,9 +64,10 @@ const char *doc_of(Arithmetic op) {
 
 StridedLoop<3> arithmetic_loop(const MakeArgs<core::SyncCreateCtx> &args) {
   const TDesc &out = args.infer.output_descs[0];
-  return make_loop<3>(out.shape,
-                      {broadcast_strides(args.inputs[0], out.shape),
-                       broadcast_strides(args.inputs[1], out.shape), out.strides});
+  return make_loop<3>(
+      out.shape,
+      {broadcast_strides(args.inputs[0], out.shape), broadcast_strides(args.inputs[1], out.shape),
+       out.strides});
 }
 
 void register_arithmetic(core::Registry &registry) {

@@ -15,8 +15,9 @@ public:
         loop_(arithmetic_loop(args)), stream_(args.ctx.stream) {}
 
   core::OpResult execute(core::SyncCtx &ctx) override {
-    enqueue_arithmetic(op_, a_dtype_, b_dtype_, loop_, ctx.inputs[0].data(), ctx.inputs[1].data(),
-                       ctx.outputs[0].data(), stream_);
+    enqueue_arithmetic(
+        op_, a_dtype_, b_dtype_, loop_, ctx.inputs[0].data(), ctx.inputs[1].data(),
+        ctx.outputs[0].data(), stream_);
     return core::OpResult::Ok;
   }
 
@@ -32,11 +33,12 @@ private:
 
 void register_arithmetic_cuda(core::Registry &registry) {
   for (const ArithmeticType &entry : arithmetic_types)
-    add_device_maker(registry, entry.type,
-                     [op = entry.op](const MakeArgs<core::SyncCreateCtx> &args)
-                         -> std::unique_ptr<core::ISyncTask> {
-                       return std::make_unique<ArithmeticCuda>(op, args);
-                     });
+    add_device_maker(
+        registry, entry.type,
+        [op = entry.op](
+            const MakeArgs<core::SyncCreateCtx> &args) -> std::unique_ptr<core::ISyncTask> {
+          return std::make_unique<ArithmeticCuda>(op, args);
+        });
 }
 
 }  // namespace holoflow::tasks

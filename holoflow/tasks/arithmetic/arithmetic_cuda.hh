@@ -8,8 +8,8 @@
 namespace holoflow::tasks {
 
 /// Enqueues out = a op b; operands of the loop: a, b, out. Throws curaii::CudaError.
-void enqueue_arithmetic(Arithmetic op, core::DType a_dtype, core::DType b_dtype,
-                        const StridedLoop<3> &loop, const std::byte *a, const std::byte *b,
-                        std::byte *out, cudaStream_t stream);
+void enqueue_arithmetic(
+    Arithmetic op, core::DType a_dtype, core::DType b_dtype, const StridedLoop<3> &loop,
+    const std::byte *a, const std::byte *b, std::byte *out, cudaStream_t stream);
 
 }  // namespace holoflow::tasks

@@ -17,8 +17,8 @@ Kernel kernel_for(Arithmetic op, core::DType a, core::DType b) {
   return with_arithmetic(op, [a, b](auto operation) {
     return with_type(a, [b](auto left) {
       return with_type(b, [](auto right) -> Kernel {
-        return run<typename decltype(left)::type, typename decltype(right)::type,
-                   decltype(operation)>;
+        return run<
+            typename decltype(left)::type, typename decltype(right)::type, decltype(operation)>;
       });
     });
   });

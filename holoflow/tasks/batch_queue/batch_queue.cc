@@ -20,28 +20,32 @@ using core::TDesc;
 void require_frames(const TDesc &input) {
   if (input.rank() < 3) {
     std::string shape = "1";
-    for (size_t axis = input.rank(); axis < 2; ++axis) shape += ", 1";
-    for (const size_t extent : input.shape) shape += ", " + std::to_string(extent);
-    throw std::invalid_argument("input 0: expected frames along axis 0 of a tensor of rank 3 or "
-                                "more, got " + core::to_string(input) +
-                                "; add a \"Reshape\" node (shape [" + shape + "]) before it");
+    for (size_t axis = input.rank(); axis < 2; ++axis)
+      shape += ", 1";
+    for (const size_t extent : input.shape)
+      shape += ", " + std::to_string(extent);
+    throw std::invalid_argument(
+        "input 0: expected frames along axis 0 of a tensor of rank 3 or "
+        "more, got " +
+        core::to_string(input) + "; add a \"Reshape\" node (shape [" + shape + "]) before it");
   }
   if (input.shape[0] == 0)
-    throw std::invalid_argument("input 0: expected at least one frame along axis 0, got " +
-                                core::to_string(input));
+    throw std::invalid_argument(
+        "input 0: expected at least one frame along axis 0, got " + core::to_string(input));
   require_indexable({&input, 1});
 }
 
-void require_available(const nlohmann::json &params, const std::string &name,
-                       const std::string &only) {
+void require_available(
+    const nlohmann::json &params, const std::string &name, const std::string &only) {
   const std::string value = params.at(name).get<std::string>();
   if (value != only)
-    throw ParamError("/" + name, "\"" + name + "\": \"" + value +
-                                     "\" is not available yet; use \"" + only + "\"");
+    throw ParamError(
+        "/" + name,
+        "\"" + name + "\": \"" + value + "\" is not available yet; use \"" + only + "\"");
 }
 
-InferResult infer_batch_queue(const InferContext &, std::span<const TDesc> inputs,
-                              const nlohmann::json &params) {
+InferResult infer_batch_queue(
+    const InferContext &, std::span<const TDesc> inputs, const nlohmann::json &params) {
   const TDesc &input = inputs[0];
   require_frames(input);
   require_available(params, "policy", "block");
@@ -58,7 +62,8 @@ InferResult infer_batch_queue(const InferContext &, std::span<const TDesc> input
   shape[0] = size;
   TDesc output(shape, input.dtype, input.mem_loc);
   output.media = input.media;
-  if (output.media.has_value()) output.media->records.reset();
+  if (output.media.has_value())
+    output.media->records.reset();
 
   InferResult result;
   result.input_descs = {input};
@@ -80,31 +85,46 @@ TaskSpec batch_queue_spec() {
   spec.inputs = {{"frames", "n frames along axis 0"}};
   spec.outputs = {{"window", "output_size frames along axis 0"}};
   spec.params = {
-      {.name = "target_capacity", .types = Int,
-       .doc = "frames that fit, at least; more lets the two sides overlap more", .default_value = 4,
+      {.name = "target_capacity",
+       .types = Int,
+       .doc = "frames that fit, at least; more lets the two sides overlap more",
+       .default_value = 4,
        .minimum = 1},
-      {.name = "output_size", .types = Int, .doc = "frames per window", .default_value = 1,
+      {.name = "output_size",
+       .types = Int,
+       .doc = "frames per window",
+       .default_value = 1,
        .minimum = 1},
-      {.name = "output_stride", .types = Int | Null,
-       .doc = "frames from window to window; null = output_size", .default_value = nullptr,
+      {.name = "output_stride",
+       .types = Int | Null,
+       .doc = "frames from window to window; null = output_size",
+       .default_value = nullptr,
        .minimum = 1},
-      {.name = "policy", .types = String, .doc = "what happens when the queue is full",
-       .default_value = "block", .choices = {"block", "drop-oldest", "drop-newest"}},
-      {.name = "flush", .types = String, .doc = "what happens to an incomplete last window",
-       .default_value = "drop", .choices = {"drop", "pad"}},
+      {.name = "policy",
+       .types = String,
+       .doc = "what happens when the queue is full",
+       .default_value = "block",
+       .choices = {"block", "drop-oldest", "drop-newest"}},
+      {.name = "flush",
+       .types = String,
+       .doc = "what happens to an incomplete last window",
+       .default_value = "drop",
+       .choices = {"drop", "pad"}},
   };
   spec.infer = infer_batch_queue;
   spec.make_async = [](const MakeArgs<core::AsyncCreateCtx> &args) {
-    return make_batch_queue(args, [](const TDesc &from_desc, const std::byte *from, std::byte *to,
-                                     cudaStream_t) {
-      copy_strided(from_desc, from, packed_like(from_desc), to);
-    });
+    return make_batch_queue(
+        args, [](const TDesc &from_desc, const std::byte *from, std::byte *to, cudaStream_t) {
+          copy_strided(from_desc, from, packed_like(from_desc), to);
+        });
   };
   return spec;
 }
 
 }  // namespace
 
-void register_batch_queue(core::Registry &registry) { register_spec(registry, batch_queue_spec()); }
+void register_batch_queue(core::Registry &registry) {
+  register_spec(registry, batch_queue_spec());
+}
 
 }  // namespace holoflow::tasks

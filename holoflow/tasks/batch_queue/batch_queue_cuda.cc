@@ -8,10 +8,10 @@
 namespace holoflow::tasks {
 
 void register_batch_queue_cuda(core::Registry &registry) {
-  add_device_maker(registry, "BatchQueue",
-                   AsyncMaker([](const MakeArgs<core::AsyncCreateCtx> &args) {
-                     return make_batch_queue(args, pack_on_device);
-                   }));
+  add_device_maker(
+      registry, "BatchQueue", AsyncMaker([](const MakeArgs<core::AsyncCreateCtx> &args) {
+        return make_batch_queue(args, pack_on_device);
+      }));
 }
 
 }  // namespace holoflow::tasks

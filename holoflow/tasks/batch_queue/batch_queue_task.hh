@@ -17,12 +17,12 @@
 namespace holoflow::tasks {
 
 /// Copies a view into packed memory of the same location, in stream order on a device.
-using CopyView = std::function<void(const core::TDesc &from_desc, const std::byte *from,
-                                    std::byte *to, cudaStream_t stream)>;
+using CopyView = std::function<void(
+    const core::TDesc &from_desc, const std::byte *from, std::byte *to, cudaStream_t stream)>;
 
 /// The numbers of a queue, in frames, with its two tensors.
 struct QueueShape {
-  core::TDesc input;   ///< a push: shape[0] = frames_in
+  core::TDesc input;  ///< a push: shape[0] = frames_in
   core::TDesc output;  ///< a pop: shape[0] = size, packed
   size_t frames_in = 1;
   size_t size = 1;
@@ -35,19 +35,20 @@ struct QueueShape {
 ///   head: frames pushed (written by the producer)      tail: first frame still needed (consumer)
 ///   a push has room while head + n ≤ tail + R          a pop succeeds once head ≥ tail + size
 ///
-/// Lock-free, one producer and one consumer: publishing head hands over the frames and records before
-/// it, publishing tail gives their positions back. Frames that no window shows are pushed like others
-/// but their records are not kept.
+/// Lock-free, one producer and one consumer: publishing head hands over the frames and records
+/// before it, publishing tail gives their positions back. Frames that no window shows are pushed
+/// like others but their records are not kept.
 ///
-/// Ownership: an owned input is a piece of the ring itself, unless its producer writes through a view
-/// of something larger; that is staged and copied. An owned output is a window in the ring. A side
-/// that yielded copies, and waits for its stream before it publishes.
+/// Ownership: an owned input is a piece of the ring itself, unless its producer writes through a
+/// view of something larger; that is staged and copied. An owned output is a window in the ring. A
+/// side that yielded copies, and waits for its stream before it publishes.
 class BatchQueueTask final : public core::IAsyncTask,
                              public runtime::IRunObserver,
                              public runtime::ILedgerSource {
 public:
-  BatchQueueTask(QueueShape shape, const core::AsyncCreateCtx &ctx, runtime::Device &device,
-                 CopyView copy_view);
+  BatchQueueTask(
+      QueueShape shape, const core::AsyncCreateCtx &ctx, runtime::Device &device,
+      CopyView copy_view);
 
   core::OpResult try_push(core::AsyncPushCtx &ctx) override;
   core::OpResult try_pop(core::AsyncPopCtx &ctx) override;
@@ -89,7 +90,7 @@ private:
   runtime::MemoryBlock staging_;  // where the owned input is no piece of the ring
   std::vector<core::FrameRecord> records_;  // by position, handed over with the frames
 
-  bool lent_in_ = false;   // producer's: acquired, not yet pushed
+  bool lent_in_ = false;  // producer's: acquired, not yet pushed
   bool lent_out_ = false;  // consumer's: popped, not yet released
 
   alignas(64) std::atomic<uint64_t> head_ = 0;
@@ -101,7 +102,7 @@ private:
 };
 
 /// Makes the task for a spec's maker.
-[[nodiscard]] std::unique_ptr<core::IAsyncTask>
-make_batch_queue(const MakeArgs<core::AsyncCreateCtx> &args, CopyView copy_view);
+[[nodiscard]] std::unique_ptr<core::IAsyncTask> make_batch_queue(
+    const MakeArgs<core::AsyncCreateCtx> &args, CopyView copy_view);
 
 }  // namespace holoflow::tasks

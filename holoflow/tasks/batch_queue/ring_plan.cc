@@ -13,8 +13,9 @@ RingPlan plan_ring(size_t frames_in, size_t size, size_t stride, size_t depth) {
   // Keeps every sum and product below exact.
   constexpr size_t limit = size_t{1} << (std::numeric_limits<size_t>::digits / 2 - 4);
   if (std::max({frames_in, size, stride, depth}) > limit)
-    throw std::overflow_error("expected at most " + std::to_string(limit) +
-                              " frames per push, window, stride and capacity");
+    throw std::overflow_error(
+        "expected at most " + std::to_string(limit) +
+        " frames per push, window, stride and capacity");
   const size_t step = std::gcd(frames_in, stride);
   const size_t waiting = (size - 1) / step * step;
   const size_t least = std::max(frames_in + waiting, depth);
@@ -25,10 +26,10 @@ RingPlan plan_ring(size_t frames_in, size_t size, size_t stride, size_t depth) {
   };
   if (size <= stride) {
     // Whether a longer ring helps repeats with the least common multiple.
-    const size_t longest =
-        std::max(copy_free_limit * shortest, copy_free_pushes * frames_in);
+    const size_t longest = std::max(copy_free_limit * shortest, copy_free_pushes * frames_in);
     for (size_t frames = shortest; frames <= longest; frames += frames_in)
-      if (repeated(frames) == 0) return {frames, 0};
+      if (repeated(frames) == 0)
+        return {frames, 0};
   }
   return {shortest, repeated(shortest)};
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How long a queue's ring of frames has to be. Pure arithmetic.
 //
-// Frame f lives at position f mod R. R is a multiple of n, so that a push of n frames is contiguous.
-// Windows start at multiples of the stride, that is at multiples of gcd(stride, R) in the ring: a
-// window of `size` frames stays inside the ring where gcd(stride, R) ≥ size, else it reaches at most
-// size − gcd(stride, R) frames past its end, where the first frames of the ring are repeated.
+// Frame f lives at position f mod R. R is a multiple of n, so that a push of n frames is
+// contiguous. Windows start at multiples of the stride, that is at multiples of gcd(stride, R) in
+// the ring: a window of `size` frames stays inside the ring where gcd(stride, R) ≥ size, else it
+// reaches at most size − gcd(stride, R) frames past its end, where the first frames of the ring are
+// repeated.
 //
 //   size 3, stride 1, n 2, R 4:   | 0 1 | 2 3 | 0' 1' |      window 3 = (3, 0', 1')
 //
 // Never stalls: the producer waits while fewer than n positions are free, the consumer while its
-// window is incomplete, that is while at most d = ⌊(size−1)/g⌋·g frames wait, g = gcd(n, stride): both
-// counters move by multiples of g. With R ≥ n + d they never wait for each other.
+// window is incomplete, that is while at most d = ⌊(size−1)/g⌋·g frames wait, g = gcd(n, stride):
+// both counters move by multiples of g. With R ≥ n + d they never wait for each other.
 //
 // R is the smallest multiple of n that is at least n + d and at least the depth asked for; without
 // overlap the smallest such one with gcd(stride, R) ≥ size, so that nothing is ever copied, unless
@@ -23,7 +24,7 @@
 namespace holoflow::tasks {
 
 struct RingPlan {
-  size_t frames = 0;    ///< R
+  size_t frames = 0;  ///< R
   size_t repeated = 0;  ///< first frames that are repeated behind the end; 0 = no copies
 };
 

@@ -14,7 +14,8 @@ bool contains(const std::vector<size_t> &axes, size_t axis) {
 }
 
 std::string range_of(size_t rank) {
-  if (rank == 0) return "no axis, as the tensor has rank 0";
+  if (rank == 0)
+    return "no axis, as the tensor has rank 0";
   const std::string last = std::to_string(rank - 1);
   return "an axis from -" + std::to_string(rank) + " to " + last;
 }
@@ -22,8 +23,9 @@ std::string range_of(size_t rank) {
 size_t axis_at(int64_t axis, size_t rank, const std::string &param, const std::string &pointer) {
   const auto signed_rank = static_cast<int64_t>(rank);
   if (axis < -signed_rank || axis >= signed_rank)
-    throw ParamError(pointer, "param \"" + param + "\": expected " + range_of(rank) + ", got " +
-                                  std::to_string(axis));
+    throw ParamError(
+        pointer,
+        "param \"" + param + "\": expected " + range_of(rank) + ", got " + std::to_string(axis));
   return static_cast<size_t>(axis < 0 ? axis + signed_rank : axis);
 }
 
@@ -33,47 +35,54 @@ size_t normalise_axis(int64_t axis, size_t rank, const std::string &param) {
   return axis_at(axis, rank, param, "/" + param);
 }
 
-std::vector<size_t> normalise_axes(const nlohmann::json &value, size_t rank,
-                                   const std::string &param) {
-  if (value.is_null()) return other_axes({}, rank);
-  if (!value.is_array()) return {normalise_axis(value.get<int64_t>(), rank, param)};
+std::vector<size_t> normalise_axes(
+    const nlohmann::json &value, size_t rank, const std::string &param) {
+  if (value.is_null())
+    return other_axes({}, rank);
+  if (!value.is_array())
+    return {normalise_axis(value.get<int64_t>(), rank, param)};
   std::vector<size_t> axes;
   for (size_t i = 0; i < value.size(); ++i) {
     const std::string pointer = "/" + param + "/" + std::to_string(i);
     const size_t axis = axis_at(value[i].get<int64_t>(), rank, param, pointer);
     if (contains(axes, axis))
-      throw ParamError(pointer, "param \"" + param + "\": expected different axes, got axis " +
-                                    std::to_string(axis) + " twice");
+      throw ParamError(
+          pointer,
+          "param \"" + param + "\": expected different axes, got axis " + std::to_string(axis) +
+              " twice");
     axes.push_back(axis);
   }
   return axes;
 }
 
-std::vector<size_t> spatial_axes(const core::TDesc &desc, const nlohmann::json &value,
-                                 const std::string &param) {
+std::vector<size_t> spatial_axes(
+    const core::TDesc &desc, const nlohmann::json &value, const std::string &param) {
   std::optional<size_t> channel;
   if (desc.media && desc.media->channel_axis)
     channel = normalise_axis(*desc.media->channel_axis, desc.rank(), "channel axis");
   if (!value.is_null()) {
     std::vector<size_t> axes = normalise_axes(value, desc.rank(), param);
     if (channel && contains(axes, *channel))
-      throw ParamError("/" + param, "param \"" + param +
-                                        "\": expected axes of the picture, got the channel axis " +
-                                        std::to_string(*channel) + " of " + to_string(desc) +
-                                        "; set \"as\": \"GRAY\" on Input, or name axes that miss "
-                                        "the channel axis");
+      throw ParamError(
+          "/" + param,
+          "param \"" + param + "\": expected axes of the picture, got the channel axis " +
+              std::to_string(*channel) + " of " + to_string(desc) +
+              "; set \"as\": \"GRAY\" on Input, or name axes that miss "
+              "the channel axis");
     return axes;
   }
-  std::vector<size_t> axes = channel ? other_axes({*channel}, desc.rank())
-                                     : other_axes({}, desc.rank());
-  if (axes.size() > 2) axes.erase(axes.begin(), axes.end() - 2);
+  std::vector<size_t> axes =
+      channel ? other_axes({*channel}, desc.rank()) : other_axes({}, desc.rank());
+  if (axes.size() > 2)
+    axes.erase(axes.begin(), axes.end() - 2);
   return axes;
 }
 
 std::vector<size_t> other_axes(const std::vector<size_t> &axes, size_t rank) {
   std::vector<size_t> others;
   for (size_t axis = 0; axis < rank; ++axis)
-    if (!contains(axes, axis)) others.push_back(axis);
+    if (!contains(axes, axis))
+      others.push_back(axis);
   return others;
 }
 

@@ -25,7 +25,8 @@ void map_host(const StridedLoop<2> &loop, std::byte *in, std::byte *out, Op op) 
       const In *from = reinterpret_cast<const In *>(at[0]);
       Out *to = reinterpret_cast<Out *>(at[1]);
       HOLOFLOW_ANY_ORDER
-      for (size_t i = 0; i < count; ++i) to[i] = op(from[i]);
+      for (size_t i = 0; i < count; ++i)
+        to[i] = op(from[i]);
       return;
     }
     for (size_t i = 0; i < count; ++i)
@@ -44,15 +45,18 @@ void map_host(const StridedLoop<3> &loop, std::byte *a, std::byte *b, std::byte 
     const bool whole_left = steps[0] == sizeof(A), whole_right = steps[1] == sizeof(B);
     if (steps[2] == sizeof(Out) && whole_left && whole_right) {
       HOLOFLOW_ANY_ORDER
-      for (size_t i = 0; i < count; ++i) to[i] = op(left[i], right[i]);
+      for (size_t i = 0; i < count; ++i)
+        to[i] = op(left[i], right[i]);
     } else if (steps[2] == sizeof(Out) && whole_left && steps[1] == 0) {
       const B value = *right;
       HOLOFLOW_ANY_ORDER
-      for (size_t i = 0; i < count; ++i) to[i] = op(left[i], value);
+      for (size_t i = 0; i < count; ++i)
+        to[i] = op(left[i], value);
     } else if (steps[2] == sizeof(Out) && steps[0] == 0 && whole_right) {
       const A value = *left;
       HOLOFLOW_ANY_ORDER
-      for (size_t i = 0; i < count; ++i) to[i] = op(value, right[i]);
+      for (size_t i = 0; i < count; ++i)
+        to[i] = op(value, right[i]);
     } else {
       for (size_t i = 0; i < count; ++i)
         *reinterpret_cast<Out *>(at[2] + i * steps[2]) =

@@ -28,8 +28,10 @@ template <typename In> MinMax minmax_of_row(const In *row, size_t count) {
     }
   }
   MinMax range;
-  for (size_t lane = 0; lane < lanes; ++lane) range.include(MinMax{lo[lane], hi[lane]});
-  for (; i < count; ++i) range.include(real_part(row[i]));
+  for (size_t lane = 0; lane < lanes; ++lane)
+    range.include(MinMax{lo[lane], hi[lane]});
+  for (; i < count; ++i)
+    range.include(real_part(row[i]));
   return range;
 }
 
@@ -43,10 +45,12 @@ GroupPlan plan_groups(const core::TDesc &desc, const std::vector<size_t> &reduce
     strides.push_back(desc.strides[axis]);
     product *= desc.shape[axis];
   };
-  for (const size_t axis : other_axes(reduced, desc.rank())) append(axis, plan.groups);
+  for (const size_t axis : other_axes(reduced, desc.rank()))
+    append(axis, plan.groups);
   std::vector<size_t> sorted = reduced;
   std::sort(sorted.begin(), sorted.end());
-  for (const size_t axis : sorted) append(axis, plan.size);
+  for (const size_t axis : sorted)
+    append(axis, plan.size);
   plan.elements = make_loop<1>(shape, {strides});
   return plan;
 }

@@ -26,8 +26,8 @@ __device__ MinMax reduce_block(MinMax mine) {
 
 /// Parts of groups whose elements lie packed, one group behind the other.
 template <typename In, int width>
-__global__ void minmax_packed(const In *in, uint64_t groups, uint64_t size, uint32_t blocks,
-                              MinMax *out) {
+__global__ void minmax_packed(
+    const In *in, uint64_t groups, uint64_t size, uint32_t blocks, MinMax *out) {
   for (uint64_t part = blockIdx.x; part < groups * blocks; part += gridDim.x) {
     const auto *group = reinterpret_cast<const Pack<In, width> *>(in + part / blocks * size);
     MinMax mine;
@@ -35,17 +35,20 @@ __global__ void minmax_packed(const In *in, uint64_t groups, uint64_t size, uint
          i += static_cast<uint64_t>(blocks) * blockDim.x) {
       const Pack<In, width> pack = group[i];
 #pragma unroll
-      for (int k = 0; k < width; ++k) mine.include(real_part(pack.item[k]));
+      for (int k = 0; k < width; ++k)
+        mine.include(real_part(pack.item[k]));
     }
     const MinMax range = reduce_block(mine);
-    if (threadIdx.x == 0) out[part] = range;
+    if (threadIdx.x == 0)
+      out[part] = range;
     __syncthreads();  // the next round reuses the shared memory
   }
 }
 
 template <typename In>
-__global__ void minmax_strided(StridedLoop<1> loop, const std::byte *in, uint64_t groups,
-                               uint64_t size, uint32_t blocks, MinMax *out) {
+__global__ void minmax_strided(
+    StridedLoop<1> loop, const std::byte *in, uint64_t groups, uint64_t size, uint32_t blocks,
+    MinMax *out) {
   for (uint64_t part = blockIdx.x; part < groups * blocks; part += gridDim.x) {
     MinMax mine;
     for (uint64_t i = part % blocks * blockDim.x + threadIdx.x; i < size;
@@ -55,15 +58,16 @@ __global__ void minmax_strided(StridedLoop<1> loop, const std::byte *in, uint64_
       mine.include(real_part(*reinterpret_cast<const In *>(in + at[0])));
     }
     const MinMax range = reduce_block(mine);
-    if (threadIdx.x == 0) out[part] = range;
+    if (threadIdx.x == 0)
+      out[part] = range;
     __syncthreads();
   }
 }
 
 /// One thread per group, for groups too small to feed a block.
 template <typename In>
-__global__ void minmax_small_groups(StridedLoop<1> loop, const std::byte *in, uint64_t groups,
-                                    uint64_t size, MinMax *out) {
+__global__ void minmax_small_groups(
+    StridedLoop<1> loop, const std::byte *in, uint64_t groups, uint64_t size, MinMax *out) {
   for (uint64_t group = thread_index(); group < groups; group += thread_count()) {
     MinMax range;
     for (uint64_t i = 0; i < size; ++i) {
@@ -81,7 +85,8 @@ __global__ void merge_parts(const MinMax *parts, uint32_t blocks, uint64_t group
     for (uint32_t i = threadIdx.x; i < blocks; i += blockDim.x)
       mine.include(parts[group * blocks + i]);
     const MinMax range = reduce_block(mine);
-    if (threadIdx.x == 0) out[group] = range;
+    if (threadIdx.x == 0)
+      out[group] = range;
     __syncthreads();
   }
 }
@@ -91,14 +96,14 @@ unsigned grid_for(uint64_t blocks) {
 }
 
 template <typename In>
-void enqueue_parts(const GroupPlan &plan, uint32_t blocks, const std::byte *in, MinMax *out,
-                   cudaStream_t stream) {
+void enqueue_parts(
+    const GroupPlan &plan, uint32_t blocks, const std::byte *in, MinMax *out, cudaStream_t stream) {
   constexpr int width = pack_width<In>();
   const auto *first = reinterpret_cast<const In *>(in);
   const unsigned grid = grid_for(plan.groups * blocks);
   if (!runs_packed(plan.elements, 0, sizeof(In))) {
-    minmax_strided<In><<<grid, threads_per_block, 0, stream>>>(plan.elements, in, plan.groups,
-                                                               plan.size, blocks, out);
+    minmax_strided<In><<<grid, threads_per_block, 0, stream>>>(
+        plan.elements, in, plan.groups, plan.size, blocks, out);
   } else if (is_aligned<In, width>(in) && plan.size % width == 0) {
     minmax_packed<In, width>
         <<<grid, threads_per_block, 0, stream>>>(first, plan.groups, plan.size, blocks, out);
@@ -111,22 +116,26 @@ void enqueue_parts(const GroupPlan &plan, uint32_t blocks, const std::byte *in, 
 
 }  // namespace
 
-void enqueue_minmax(const GroupPlan &plan, core::DType dtype, const std::byte *in, MinMax *memory,
-                    cudaStream_t stream) {
-  if (plan.groups == 0 || plan.size == 0) return;
+void enqueue_minmax(
+    const GroupPlan &plan, core::DType dtype, const std::byte *in, MinMax *memory,
+    cudaStream_t stream) {
+  if (plan.groups == 0 || plan.size == 0)
+    return;
   constexpr uint64_t small_group = 32;
   const uint32_t blocks = minmax_blocks(plan);
   MinMax *parts = blocks > 1 ? memory + plan.groups : memory;
   with_type(dtype, [&](auto tag) {
     using In = typename decltype(tag)::type;
-    if (plan.size > small_group) return enqueue_parts<In>(plan, blocks, in, parts, stream);
+    if (plan.size > small_group)
+      return enqueue_parts<In>(plan, blocks, in, parts, stream);
     minmax_small_groups<In><<<blocks_for(plan.groups), threads_per_block, 0, stream>>>(
         plan.elements, in, plan.groups, plan.size, memory);
     CUDA_CHECK(cudaGetLastError());
   });
-  if (blocks == 1) return;
-  merge_parts<<<grid_for(plan.groups), threads_per_block, 0, stream>>>(parts, blocks, plan.groups,
-                                                                       memory);
+  if (blocks == 1)
+    return;
+  merge_parts<<<grid_for(plan.groups), threads_per_block, 0, stream>>>(
+      parts, blocks, plan.groups, memory);
   CUDA_CHECK(cudaGetLastError());
 }
 

@@ -50,8 +50,12 @@ HOLOFLOW_HOST_DEVICE inline float bits_float(uint32_t bits) {
 }
 
 /// Neither NaN nor infinite.
-HOLOFLOW_HOST_DEVICE inline bool is_finite(float x) { return fabsf(x) <= FLT_MAX; }
-HOLOFLOW_HOST_DEVICE inline bool is_infinite(float x) { return fabsf(x) > FLT_MAX; }
+HOLOFLOW_HOST_DEVICE inline bool is_finite(float x) {
+  return fabsf(x) <= FLT_MAX;
+}
+HOLOFLOW_HOST_DEVICE inline bool is_infinite(float x) {
+  return fabsf(x) > FLT_MAX;
+}
 
 /// |z| without overflow on the way; infinite where a part is, even beside NaN (as hypot).
 HOLOFLOW_HOST_DEVICE inline float magnitude(Complex z) {
@@ -66,22 +70,32 @@ HOLOFLOW_HOST_DEVICE inline float magnitude(Complex z) {
 }
 
 /// Value of a real element, real part of a complex one. Exact: U16 fits a float.
-HOLOFLOW_HOST_DEVICE inline float real_part(uint8_t x) { return static_cast<float>(x); }
-HOLOFLOW_HOST_DEVICE inline float real_part(uint16_t x) { return static_cast<float>(x); }
-HOLOFLOW_HOST_DEVICE inline float real_part(float x) { return x; }
-HOLOFLOW_HOST_DEVICE inline float real_part(Complex x) { return x.re; }
+HOLOFLOW_HOST_DEVICE inline float real_part(uint8_t x) {
+  return static_cast<float>(x);
+}
+HOLOFLOW_HOST_DEVICE inline float real_part(uint16_t x) {
+  return static_cast<float>(x);
+}
+HOLOFLOW_HOST_DEVICE inline float real_part(float x) {
+  return x;
+}
+HOLOFLOW_HOST_DEVICE inline float real_part(Complex x) {
+  return x.re;
+}
 
-template <typename T> struct TypeTag {
-  using type = T;
-};
+template <typename T> struct TypeTag { using type = T; };
 
 /// Calls visit(TypeTag<T>{}) with the C++ type of the elements.
 template <typename Visit> decltype(auto) with_type(core::DType dtype, Visit &&visit) {
   switch (dtype) {
-    case core::DType::U8: return visit(TypeTag<uint8_t>{});
-    case core::DType::U16: return visit(TypeTag<uint16_t>{});
-    case core::DType::F32: return visit(TypeTag<float>{});
-    case core::DType::CF32: break;
+  case core::DType::U8:
+    return visit(TypeTag<uint8_t>{});
+  case core::DType::U16:
+    return visit(TypeTag<uint16_t>{});
+  case core::DType::F32:
+    return visit(TypeTag<float>{});
+  case core::DType::CF32:
+    break;
   }
   return visit(TypeTag<Complex>{});
 }

@@ -32,20 +32,35 @@ template <typename Out> HOLOFLOW_HOST_DEVICE Out to_element(float x) {
   }
 }
 
-HOLOFLOW_HOST_DEVICE inline float modulus(uint8_t x) { return static_cast<float>(x); }
-HOLOFLOW_HOST_DEVICE inline float modulus(uint16_t x) { return static_cast<float>(x); }
-HOLOFLOW_HOST_DEVICE inline float modulus(float x) { return fabsf(x); }
-HOLOFLOW_HOST_DEVICE inline float modulus(Complex x) { return magnitude(x); }
+HOLOFLOW_HOST_DEVICE inline float modulus(uint8_t x) {
+  return static_cast<float>(x);
+}
+HOLOFLOW_HOST_DEVICE inline float modulus(uint16_t x) {
+  return static_cast<float>(x);
+}
+HOLOFLOW_HOST_DEVICE inline float modulus(float x) {
+  return fabsf(x);
+}
+HOLOFLOW_HOST_DEVICE inline float modulus(Complex x) {
+  return magnitude(x);
+}
 
-HOLOFLOW_HOST_DEVICE inline float argument(uint8_t) { return 0.0f; }
-HOLOFLOW_HOST_DEVICE inline float argument(uint16_t) { return 0.0f; }
+HOLOFLOW_HOST_DEVICE inline float argument(uint8_t) {
+  return 0.0f;
+}
+HOLOFLOW_HOST_DEVICE inline float argument(uint16_t) {
+  return 0.0f;
+}
 /// π where the sign is set, −0 included (as NumPy's angle); NaN stays.
 HOLOFLOW_HOST_DEVICE inline float argument(float x) {
   constexpr float pi = 3.14159265358979f;
-  if (x != x) return x;
+  if (x != x)
+    return x;
   return copysignf(1.0f, x) < 0 ? pi : 0.0f;
 }
-HOLOFLOW_HOST_DEVICE inline float argument(Complex x) { return atan2f(x.im, x.re); }
+HOLOFLOW_HOST_DEVICE inline float argument(Complex x) {
+  return atan2f(x.im, x.re);
+}
 
 struct RealOp {
   template <typename In> HOLOFLOW_HOST_DEVICE float operator()(In x) const { return real_part(x); }
@@ -61,8 +76,8 @@ struct ArgumentOp {
 /// constant gives 0, NaN 0, −∞ 0, +∞ the top level; without any finite value everything is 0.
 struct ScaledMap {
   float shrink;  ///< 1, or a power of 2 that keeps wide ranges from overflowing
-  float min;     ///< shrunk
-  float range;   ///< shrunk
+  float min;  ///< shrunk
+  float range;  ///< shrunk
   float levels;
   float top;
 

@@ -13,8 +13,8 @@ namespace {
 
 class ConversionCuda final : public core::ISyncTask {
 public:
-  ConversionCuda(Strategy strategy, const core::TDesc &in, const core::TDesc &out,
-                 cudaStream_t stream)
+  ConversionCuda(
+      Strategy strategy, const core::TDesc &in, const core::TDesc &out, cudaStream_t stream)
       : strategy_(strategy), from_(in.dtype), to_(out.dtype),
         identity_(is_identity(in.dtype, out.dtype, strategy)),
         loop_(make_loop<2>(in.shape, {in.strides, out.strides})), stream_(stream) {}
@@ -22,7 +22,8 @@ public:
   core::OpResult execute(core::SyncCtx &ctx) override {
     std::byte *in = ctx.inputs[0].data();
     std::byte *out = ctx.outputs[0].data();
-    if (!identity_ || in != out) enqueue_conversion(strategy_, from_, to_, loop_, in, out, stream_);
+    if (!identity_ || in != out)
+      enqueue_conversion(strategy_, from_, to_, loop_, in, out, stream_);
     return core::OpResult::Ok;
   }
 
@@ -41,8 +42,8 @@ public:
   ScaledCuda(const core::TDesc &in, const core::TDesc &out, const core::SyncCreateCtx &ctx)
       : from_(in.dtype), to_(out.dtype), plan_(plan_groups(in, other_axes({}, in.rank()))),
         loop_(make_loop<2>(in.shape, {in.strides, out.strides})), stream_(ctx.stream),
-        memory_(runtime::cuda_device(ctx.device), core::MemLoc::Device,
-                minmax_memory_bytes(plan_)) {}
+        memory_(
+            runtime::cuda_device(ctx.device), core::MemLoc::Device, minmax_memory_bytes(plan_)) {}
 
   core::OpResult execute(core::SyncCtx &ctx) override {
     const std::byte *in = ctx.inputs[0].data();
@@ -65,7 +66,8 @@ std::unique_ptr<core::ISyncTask> make_conversion_cuda(const MakeArgs<core::SyncC
   const core::TDesc &in = args.inputs[0];
   const core::TDesc &out = args.infer.output_descs[0];
   const Strategy strategy = strategy_of(args.params);
-  if (strategy == Strategy::Scaled) return std::make_unique<ScaledCuda>(in, out, args.ctx);
+  if (strategy == Strategy::Scaled)
+    return std::make_unique<ScaledCuda>(in, out, args.ctx);
   return std::make_unique<ConversionCuda>(strategy, in, out, args.ctx.stream);
 }
 

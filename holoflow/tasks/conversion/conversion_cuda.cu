@@ -11,8 +11,10 @@ template <typename Out> struct ConvertByValue {
   Strategy strategy;
 
   template <typename In> __device__ Out operator()(In x) const {
-    if (strategy == Strategy::Modulus) return to_element<Out>(modulus(x));
-    if (strategy == Strategy::Argument) return to_element<Out>(argument(x));
+    if (strategy == Strategy::Modulus)
+      return to_element<Out>(modulus(x));
+    if (strategy == Strategy::Argument)
+      return to_element<Out>(argument(x));
     return to_element<Out>(real_part(x));
   }
 };
@@ -27,9 +29,9 @@ template <typename Out> struct ScaleByRange {
 
 }  // namespace
 
-void enqueue_conversion(Strategy strategy, core::DType from, core::DType to,
-                        const StridedLoop<2> &loop, const std::byte *in, std::byte *out,
-                        cudaStream_t stream) {
+void enqueue_conversion(
+    Strategy strategy, core::DType from, core::DType to, const StridedLoop<2> &loop,
+    const std::byte *in, std::byte *out, cudaStream_t stream) {
   with_type(from, [&](auto in_tag) {
     with_type(to, [&](auto out_tag) {
       using In = typename decltype(in_tag)::type;
@@ -39,8 +41,9 @@ void enqueue_conversion(Strategy strategy, core::DType from, core::DType to,
   });
 }
 
-void enqueue_scaled(core::DType from, core::DType to, const StridedLoop<2> &loop,
-                    const std::byte *in, const MinMax *range, std::byte *out, cudaStream_t stream) {
+void enqueue_scaled(
+    core::DType from, core::DType to, const StridedLoop<2> &loop, const std::byte *in,
+    const MinMax *range, std::byte *out, cudaStream_t stream) {
   with_type(from, [&](auto tag) {
     using In = typename decltype(tag)::type;
     if (to == core::DType::U8) {

@@ -8,12 +8,13 @@
 namespace holoflow::tasks {
 
 /// Enqueues Real, Modulus or Argument; operands of the loop: in, out. Throws curaii::CudaError.
-void enqueue_conversion(Strategy strategy, core::DType from, core::DType to,
-                        const StridedLoop<2> &loop, const std::byte *in, std::byte *out,
-                        cudaStream_t stream);
+void enqueue_conversion(
+    Strategy strategy, core::DType from, core::DType to, const StridedLoop<2> &loop,
+    const std::byte *in, std::byte *out, cudaStream_t stream);
 
 /// Enqueues Scaled to U8 or U16 with a range in device memory. Throws curaii::CudaError.
-void enqueue_scaled(core::DType from, core::DType to, const StridedLoop<2> &loop,
-                    const std::byte *in, const MinMax *range, std::byte *out, cudaStream_t stream);
+void enqueue_scaled(
+    core::DType from, core::DType to, const StridedLoop<2> &loop, const std::byte *in,
+    const MinMax *range, std::byte *out, cudaStream_t stream);
 
 }  // namespace holoflow::tasks

@@ -22,8 +22,10 @@ template <typename Part> Kernel kernel_for(core::DType from, core::DType to) {
 }
 
 Kernel kernel_for(Strategy strategy, core::DType from, core::DType to) {
-  if (strategy == Strategy::Modulus) return kernel_for<ModulusOp>(from, to);
-  if (strategy == Strategy::Argument) return kernel_for<ArgumentOp>(from, to);
+  if (strategy == Strategy::Modulus)
+    return kernel_for<ModulusOp>(from, to);
+  if (strategy == Strategy::Argument)
+    return kernel_for<ArgumentOp>(from, to);
   return kernel_for<RealOp>(from, to);
 }
 
@@ -37,7 +39,8 @@ public:
   core::OpResult execute(core::SyncCtx &ctx) override {
     std::byte *in = ctx.inputs[0].data();
     std::byte *out = ctx.outputs[0].data();
-    if (!identity_ || in != out) kernel_(loop_, in, out);
+    if (!identity_ || in != out)
+      kernel_(loop_, in, out);
     return core::OpResult::Ok;
   }
 
@@ -86,7 +89,8 @@ std::unique_ptr<core::ISyncTask> make_conversion_host(const MakeArgs<core::SyncC
   const core::TDesc &in = args.inputs[0];
   const core::TDesc &out = args.infer.output_descs[0];
   const Strategy strategy = strategy_of(args.params);
-  if (strategy == Strategy::Scaled) return std::make_unique<ScaledHost>(in, out);
+  if (strategy == Strategy::Scaled)
+    return std::make_unique<ScaledHost>(in, out);
   return std::make_unique<ConversionHost>(strategy, in, out);
 }
 

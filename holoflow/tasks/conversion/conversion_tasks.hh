@@ -12,7 +12,7 @@ namespace holoflow::tasks {
 /// Whether the conversion changes nothing.
 [[nodiscard]] bool is_identity(core::DType from, core::DType to, Strategy strategy);
 
-[[nodiscard]] std::unique_ptr<core::ISyncTask>
-make_conversion_host(const MakeArgs<core::SyncCreateCtx> &args);
+[[nodiscard]] std::unique_ptr<core::ISyncTask> make_conversion_host(
+    const MakeArgs<core::SyncCreateCtx> &args);
 
 }  // namespace holoflow::tasks

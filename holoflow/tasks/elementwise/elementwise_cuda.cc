@@ -10,8 +10,8 @@ namespace {
 
 class ElementwiseCuda final : public core::ISyncTask {
 public:
-  ElementwiseCuda(Elementwise function, const core::TDesc &in, const core::TDesc &out,
-                  cudaStream_t stream)
+  ElementwiseCuda(
+      Elementwise function, const core::TDesc &in, const core::TDesc &out, cudaStream_t stream)
       : function_(function), dtype_(in.dtype),
         identity_(in.dtype == core::DType::U8 || in.dtype == core::DType::U16),
         loop_(make_loop<2>(in.shape, {in.strides, out.strides})), stream_(stream) {}
@@ -19,7 +19,8 @@ public:
   core::OpResult execute(core::SyncCtx &ctx) override {
     std::byte *in = ctx.inputs[0].data();
     std::byte *out = ctx.outputs[0].data();
-    if (!identity_ || in != out) enqueue_elementwise(function_, dtype_, loop_, in, out, stream_);
+    if (!identity_ || in != out)
+      enqueue_elementwise(function_, dtype_, loop_, in, out, stream_);
     return core::OpResult::Ok;
   }
 
@@ -37,10 +38,10 @@ void register_elementwise_cuda(core::Registry &registry) {
   for (const ElementwiseType &entry : elementwise_types)
     add_device_maker(
         registry, entry.type,
-        [function = entry.function](const MakeArgs<core::SyncCreateCtx> &args)
-            -> std::unique_ptr<core::ISyncTask> {
-          return std::make_unique<ElementwiseCuda>(function, args.inputs[0],
-                                                   args.infer.output_descs[0], args.ctx.stream);
+        [function = entry.function](
+            const MakeArgs<core::SyncCreateCtx> &args) -> std::unique_ptr<core::ISyncTask> {
+          return std::make_unique<ElementwiseCuda>(
+              function, args.inputs[0], args.infer.output_descs[0], args.ctx.stream);
         });
 }
 

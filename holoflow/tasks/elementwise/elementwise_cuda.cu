@@ -5,8 +5,9 @@
 
 namespace holoflow::tasks {
 
-void enqueue_elementwise(Elementwise function, core::DType dtype, const StridedLoop<2> &loop,
-                         const std::byte *in, std::byte *out, cudaStream_t stream) {
+void enqueue_elementwise(
+    Elementwise function, core::DType dtype, const StridedLoop<2> &loop, const std::byte *in,
+    std::byte *out, cudaStream_t stream) {
   with_elementwise(function, dtype, [&](auto op, auto tag) {
     using In = typename decltype(tag)::type;
     map_cuda<In, decltype(op(In{}))>(loop, in, out, op, stream);

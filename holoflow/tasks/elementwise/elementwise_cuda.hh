@@ -8,7 +8,8 @@
 namespace holoflow::tasks {
 
 /// Enqueues out = function(in); operands of the loop: in, out. Throws curaii::CudaError.
-void enqueue_elementwise(Elementwise function, core::DType dtype, const StridedLoop<2> &loop,
-                         const std::byte *in, std::byte *out, cudaStream_t stream);
+void enqueue_elementwise(
+    Elementwise function, core::DType dtype, const StridedLoop<2> &loop, const std::byte *in,
+    std::byte *out, cudaStream_t stream);
 
 }  // namespace holoflow::tasks

@@ -26,7 +26,7 @@ constexpr int opaque = -1;  // no alpha: 255 is written where one is wanted
 struct PixelFormat {
   std::string_view name;
   DType dtype;
-  size_t channels;            // of the plane that is read
+  size_t channels;  // of the plane that is read
   std::array<int, 4> colour;  // where R, G, B, A stand in a pixel
 };
 
@@ -45,27 +45,32 @@ constexpr std::array<PixelFormat, 10> pixel_formats{{
 
 const PixelFormat *find_format(std::string_view name) {
   for (const PixelFormat &format : pixel_formats)
-    if (format.name == name) return &format;
+    if (format.name == name)
+      return &format;
   return nullptr;
 }
 
-size_t channels_of(const TDesc &tensor) { return tensor.rank() == 4 ? tensor.shape[3] : 1; }
+size_t channels_of(const TDesc &tensor) {
+  return tensor.rank() == 4 ? tensor.shape[3] : 1;
+}
 
 // The format whose order of colours the tensor's frames have.
 const PixelFormat &target_format(const PixelFormat &source, const TDesc &tensor) {
   const size_t channels = channels_of(tensor);
   if (tensor.media.has_value()) {
     const PixelFormat *named = find_format(tensor.media->pixel_format);
-    if (named != nullptr && named->channels == channels && channels > 1) return *named;
+    if (named != nullptr && named->channels == channels && channels > 1)
+      return *named;
   }
-  if (source.channels == channels) return source;
+  if (source.channels == channels)
+    return source;
   return *find_format(channels == 4 ? "RGBA" : channels == 3 ? "RGB" : "GRAY8");
 }
 
 bool same_pixels(const PixelFormat &source, const PixelFormat &target) {
   return source.channels == target.channels &&
-         std::equal(source.colour.begin(), source.colour.begin() + 3, target.colour.begin()) &&
-         (target.colour[3] == opaque || source.colour[3] == target.colour[3]);
+      std::equal(source.colour.begin(), source.colour.begin() + 3, target.colour.begin()) &&
+      (target.colour[3] == opaque || source.colour[3] == target.colour[3]);
 }
 
 // round(0.299 R + 0.587 G + 0.114 B) without a division: x / 125 is exact as x * 33555 >> 22 for
@@ -97,10 +102,11 @@ template <size_t R> inline __m128i eighths_of(__m128i pixels) {
 }
 
 template <size_t Channels> inline __m128i load_four(const uint8_t *from) {
-  if constexpr (Channels == 4) return _mm_loadu_si128(reinterpret_cast<const __m128i *>(from));
-  return _mm_setr_epi32(static_cast<int>(load_pixel(from)), static_cast<int>(load_pixel(from + 3)),
-                        static_cast<int>(load_pixel(from + 6)),
-                        static_cast<int>(load_pixel(from + 9)));
+  if constexpr (Channels == 4)
+    return _mm_loadu_si128(reinterpret_cast<const __m128i *>(from));
+  return _mm_setr_epi32(
+      static_cast<int>(load_pixel(from)), static_cast<int>(load_pixel(from + 3)),
+      static_cast<int>(load_pixel(from + 6)), static_cast<int>(load_pixel(from + 9)));
 }
 
 // Eight pixels at a time while the bytes behind the last of them belong to the row too.
@@ -111,8 +117,8 @@ size_t grey_eights(const uint8_t *from, uint8_t *to, size_t width) {
     const __m128i first = eighths_of<R>(load_four<Channels>(from));
     const __m128i second = eighths_of<R>(load_four<Channels>(from + 4 * Channels));
     // x · 33555 >> 22, in 16-bit lanes: the values fit 15 bits.
-    const __m128i high = _mm_mulhi_epu16(_mm_packs_epi32(first, second),
-                                         _mm_set1_epi16(static_cast<short>(33555)));
+    const __m128i high =
+        _mm_mulhi_epu16(_mm_packs_epi32(first, second), _mm_set1_epi16(static_cast<short>(33555)));
     const __m128i grey = _mm_srli_epi16(high, 6);
     _mm_storel_epi64(reinterpret_cast<__m128i *>(to + x), _mm_packus_epi16(grey, grey));
   }
@@ -135,20 +141,24 @@ using GreyRow = void (*)(const uint8_t *, uint8_t *, size_t);
 
 GreyRow grey_row_of(const PixelFormat &source) {
   const bool red_first = source.colour[0] == 0;
-  if (source.channels == 3) return red_first ? grey_row<3, 0, 2> : grey_row<3, 2, 0>;
+  if (source.channels == 3)
+    return red_first ? grey_row<3, 0, 2> : grey_row<3, 2, 0>;
   return red_first ? grey_row<4, 0, 2> : grey_row<4, 2, 0>;
 }
 
 // Reorders colours; from[channel] is 255 where the picture has no alpha.
 template <size_t ToChannels>
-void colour_row(const PixelFormat &source, const PixelFormat &target, const uint8_t *from,
-                uint8_t *to, size_t width) {
+void colour_row(
+    const PixelFormat &source, const PixelFormat &target, const uint8_t *from, uint8_t *to,
+    size_t width) {
   std::array<int, ToChannels> take;
   take.fill(opaque);
   for (size_t colour = 0; colour < 4; ++colour)
-    if (target.colour[colour] != opaque) take[target.colour[colour]] = source.colour[colour];
+    if (target.colour[colour] != opaque)
+      take[target.colour[colour]] = source.colour[colour];
   for (size_t x = 0; x < width; ++x, from += source.channels, to += ToChannels)
-    for (size_t c = 0; c < ToChannels; ++c) to[c] = take[c] == opaque ? 255 : from[take[c]];
+    for (size_t c = 0; c < ToChannels; ++c)
+      to[c] = take[c] == opaque ? 255 : from[take[c]];
 }
 
 // BGRA ↔ RGBA and their kin: red and blue change places.
@@ -162,14 +172,17 @@ void swap_row(bool opaque_alpha, const uint8_t *from, uint8_t *to, size_t width)
   }
 }
 
-void convert_row(const PixelFormat &source, const PixelFormat &target, const std::byte *from_bytes,
-                 std::byte *to_bytes, size_t width) {
+void convert_row(
+    const PixelFormat &source, const PixelFormat &target, const std::byte *from_bytes,
+    std::byte *to_bytes, size_t width) {
   const auto *from = reinterpret_cast<const uint8_t *>(from_bytes);
   auto *to = reinterpret_cast<uint8_t *>(to_bytes);
-  if (target.channels == 1) return grey_row_of(source)(from, to, width);
+  if (target.channels == 1)
+    return grey_row_of(source)(from, to, width);
   if (source.channels == 4 && target.channels == 4 && source.colour[0] != target.colour[0])
     return swap_row(source.colour[3] != target.colour[3], from, to, width);
-  if (target.channels == 3) return colour_row<3>(source, target, from, to, width);
+  if (target.channels == 3)
+    return colour_row<3>(source, target, from, to, width);
   colour_row<4>(source, target, from, to, width);
 }
 
@@ -183,7 +196,9 @@ size_t row_bytes(const PixelFormat &format, size_t width) {
 
 }  // namespace
 
-size_t frame_count(const TDesc &tensor) { return tensor.rank() >= 3 ? tensor.shape[0] : 1; }
+size_t frame_count(const TDesc &tensor) {
+  return tensor.rank() >= 3 ? tensor.shape[0] : 1;
+}
 
 size_t frame_bytes(const TDesc &tensor) {
   size_t bytes = core::size_of(tensor.dtype);
@@ -196,30 +211,34 @@ void check_picture(const Picture &picture, const TDesc &tensor) {
   const std::string got = picture.format + " " + size_text(picture.width, picture.height);
   const PixelFormat *source = find_format(picture.format);
   if (source == nullptr)
-    throw std::invalid_argument("expected a picture as GRAY8, GRAY16_LE, RGB, BGR, RGBA, BGRA, "
-                                "RGBx, BGRx, NV12 or I420, got " + got);
+    throw std::invalid_argument(
+        "expected a picture as GRAY8, GRAY16_LE, RGB, BGR, RGBA, BGRA, "
+        "RGBx, BGRx, NV12 or I420, got " +
+        got);
   const size_t channels = channels_of(tensor);
-  const bool takes_pictures = tensor.rank() == 3 || (tensor.rank() == 4 && channels >= 3 &&
-                                                     channels <= 4);
+  const bool takes_pictures =
+      tensor.rank() == 3 || (tensor.rank() == 4 && channels >= 3 && channels <= 4);
   if (!takes_pictures || tensor.dtype != source->dtype ||
       (source->dtype == DType::U16 && channels != 1))
-    throw std::invalid_argument("expected frames of " + core::to_string(tensor) + ", got a " + got +
-                                " picture; it has other channels or another element type");
+    throw std::invalid_argument(
+        "expected frames of " + core::to_string(tensor) + ", got a " + got +
+        " picture; it has other channels or another element type");
   if (picture.height != tensor.shape[1] || picture.width != tensor.shape[2])
-    throw std::invalid_argument("expected a picture of " +
-                                size_text(tensor.shape[2], tensor.shape[1]) + ", got " + got);
-  if (picture.height == 0 || picture.width == 0) return;
+    throw std::invalid_argument(
+        "expected a picture of " + size_text(tensor.shape[2], tensor.shape[1]) + ", got " + got);
+  if (picture.height == 0 || picture.width == 0)
+    return;
   const size_t row = row_bytes(*source, picture.width);
-  if (picture.planes[0].data == nullptr ||
-      (picture.height > 1 && picture.planes[0].stride < row))
-    throw std::invalid_argument("expected a picture with rows of at least " + std::to_string(row) +
-                                " bytes, got " + got + " with a stride of " +
-                                std::to_string(picture.planes[0].stride));
+  if (picture.planes[0].data == nullptr || (picture.height > 1 && picture.planes[0].stride < row))
+    throw std::invalid_argument(
+        "expected a picture with rows of at least " + std::to_string(row) + " bytes, got " + got +
+        " with a stride of " + std::to_string(picture.planes[0].stride));
 }
 
 const std::byte *packed_frame(const Picture &picture, const TDesc &tensor) {
   const PixelFormat *source = find_format(picture.format);
-  if (source == nullptr || !same_pixels(*source, target_format(*source, tensor))) return nullptr;
+  if (source == nullptr || !same_pixels(*source, target_format(*source, tensor)))
+    return nullptr;
   const size_t row = row_bytes(*source, picture.width);
   return picture.height <= 1 || picture.planes[0].stride == row ? picture.planes[0].data : nullptr;
 }

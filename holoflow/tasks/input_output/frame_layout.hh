@@ -22,12 +22,13 @@ namespace holoflow::tasks {
 /// Frames in a tensor: shape[0] for rank ≥ 3, else one.
 [[nodiscard]] size_t frame_count(const core::TDesc &tensor);
 
-/// Throws std::invalid_argument where the picture cannot become a frame of the tensor: expected, got.
+/// Throws std::invalid_argument where the picture cannot become a frame of the tensor: expected,
+/// got.
 void check_picture(const runtime::Picture &picture, const core::TDesc &tensor);
 
 /// Memory of the picture that is a packed frame of the tensor as it stands, or null.
-[[nodiscard]] const std::byte *packed_frame(const runtime::Picture &picture,
-                                            const core::TDesc &tensor);
+[[nodiscard]] const std::byte *packed_frame(
+    const runtime::Picture &picture, const core::TDesc &tensor);
 
 /// Writes one packed frame of the tensor. The picture has passed check_picture.
 /// Grey of colours is round(0.299 R + 0.587 G + 0.114 B), halves upwards.

@@ -29,24 +29,29 @@ bool flag(const std::vector<bool> &flags, bool otherwise) {
 const TDesc &configured_tensor(const InferContext &context) {
   if (context.graph_inputs != nullptr) {
     const auto found = context.graph_inputs->find(context.node_name);
-    if (found != context.graph_inputs->end()) return found->second;
+    if (found != context.graph_inputs->end())
+      return found->second;
   }
-  throw std::invalid_argument("expected the tensor that one push brings for \"" +
-                              context.node_name +
-                              "\", got none; holoflowbin takes it from its caps, a program sets "
-                              "Config::inputs[\"" + context.node_name + "\"]");
+  throw std::invalid_argument(
+      "expected the tensor that one push brings for \"" + context.node_name +
+      "\", got none; holoflowbin takes it from its caps, a program sets "
+      "Config::inputs[\"" +
+      context.node_name + "\"]");
 }
 
 // "as" promises a layout; the application (holoflowbin, Config::inputs) has to bring it.
 void check_as(const nlohmann::json &as, const TDesc &tensor) {
-  if (as.is_null()) return;
+  if (as.is_null())
+    return;
   const std::string wanted = as.get<std::string>();
   if (wanted == "YUV")
-    throw ParamError("/as", "\"as\": \"YUV\" is not available yet; use \"GRAY\" for the luma plane, "
-                            "or convert to RGB before the graph");
+    throw ParamError(
+        "/as",
+        "\"as\": \"YUV\" is not available yet; use \"GRAY\" for the luma plane, "
+        "or convert to RGB before the graph");
   const size_t channels = wanted == "GRAY" ? 1 : wanted == "RGB" ? 3 : 4;
-  const bool fits = channels == 1 ? tensor.rank() == 3
-                                  : tensor.rank() == 4 && tensor.shape[3] == channels;
+  const bool fits =
+      channels == 1 ? tensor.rank() == 3 : tensor.rank() == 4 && tensor.shape[3] == channels;
   if (!fits)
     throw std::invalid_argument(
         "expected [N, H, W" + (channels == 1 ? "" : ", " + std::to_string(channels)) +
@@ -54,18 +59,19 @@ void check_as(const nlohmann::json &as, const TDesc &tensor) {
         "; change \"as\" or what Config::inputs says of this node");
 }
 
-InferResult infer_input(const InferContext &context, std::span<const TDesc>,
-                        const nlohmann::json &params) {
+InferResult infer_input(
+    const InferContext &context, std::span<const TDesc>, const nlohmann::json &params) {
   const TDesc &one = configured_tensor(context);
   check_as(params.at("as"), one);
   if (one.mem_loc != MemLoc::Host)
-    throw std::invalid_argument("expected a tensor on Host, got " + core::to_string(one) +
-                                "; frames enter in Host memory, add an \"Upload\" node behind");
+    throw std::invalid_argument(
+        "expected a tensor on Host, got " + core::to_string(one) +
+        "; frames enter in Host memory, add an \"Upload\" node behind");
   const auto batch = params.at("batch").get<size_t>();
   if (batch > 1 && one.rank() < 3)
-    throw std::invalid_argument("expected frames of rank 3 or more for \"batch\": " +
-                                std::to_string(batch) + ", got " + core::to_string(one) +
-                                "; give it a frame axis, [1, …]");
+    throw std::invalid_argument(
+        "expected frames of rank 3 or more for \"batch\": " + std::to_string(batch) + ", got " +
+        core::to_string(one) + "; give it a frame axis, [1, …]");
   TDesc tensor = packed_like(one);
   if (batch > 1) {
     if (one.shape[0] > std::numeric_limits<size_t>::max() / batch)
@@ -93,37 +99,45 @@ TaskSpec input_spec() {
   spec.doc = "Where frames enter the graph.";
   spec.outputs = {{"frames", "the pushed frames, packed: [N, H, W] or [N, H, W, C]"}};
   spec.params = {
-      {.name = "caps", .types = String | Null,
-       .doc = "restricts what holoflowbin accepts, as GStreamer caps", .default_value = nullptr},
-      {.name = "as", .types = String | Null,
-       .doc = "what pictures become; null = as they come", .default_value = nullptr,
+      {.name = "caps",
+       .types = String | Null,
+       .doc = "restricts what holoflowbin accepts, as GStreamer caps",
+       .default_value = nullptr},
+      {.name = "as",
+       .types = String | Null,
+       .doc = "what pictures become; null = as they come",
+       .default_value = nullptr,
        .choices = {"GRAY", "RGB", "RGBA", "YUV"}},
-      {.name = "batch", .types = Int,
-       .doc = "pushes per tensor: multiplies the frames of what Config::inputs or the caps say; the "
-              "last batch is padded with its last frame",
-       .default_value = 1, .minimum = 1},
+      {.name = "batch",
+       .types = Int,
+       .doc =
+           "pushes per tensor: multiplies the frames of what Config::inputs or the caps say; the "
+           "last batch is padded with its last frame",
+       .default_value = 1,
+       .minimum = 1},
   };
   spec.infer = infer_input;
   spec.make_sync = [](const MakeArgs<core::SyncCreateCtx> &args) {
-    return std::make_unique<InputTask>(args.infer.output_descs[0],
-                                       flag(args.ctx.owned_outputs, true),
-                                       device_of(args.ctx.device));
+    return std::make_unique<InputTask>(
+        args.infer.output_descs[0], flag(args.ctx.owned_outputs, true), device_of(args.ctx.device));
   };
   return spec;
 }
 
-InferResult infer_output(const InferContext &, std::span<const TDesc> inputs,
-                         const nlohmann::json &) {
+InferResult infer_output(
+    const InferContext &, std::span<const TDesc> inputs, const nlohmann::json &) {
   const TDesc &input = inputs[0];
   if (input.mem_loc == MemLoc::Device)
-    throw std::invalid_argument("input 0: expected a tensor on Host, got " +
-                                core::to_string(input) + "; add a \"Download\" node before it");
+    throw std::invalid_argument(
+        "input 0: expected a tensor on Host, got " + core::to_string(input) +
+        "; add a \"Download\" node before it");
   InferResult result;
   result.input_descs = {input};
   result.owned_inputs = {true};
   result.yields_ownership = true;
-  result.own_memory = {{MemLoc::Host, 2 * (input.offset + input.num_bytes()),
-                        "slots lent to the application, at first"}};
+  result.own_memory = {
+      {MemLoc::Host, 2 * (input.offset + input.num_bytes()),
+       "slots lent to the application, at first"}};
   return result;
 }
 
@@ -132,15 +146,18 @@ TaskSpec output_spec() {
   spec.type = "Output";
   spec.doc = "Where tensors leave the graph.";
   spec.inputs = {{"tensor", "what leaves, in Host memory"}};
-  spec.params = {{.name = "format", .types = String | Null,
-                  .doc = "what holoflowbin makes of it: a GStreamer pixel format or \"tensors\"; "
-                         "null = by shape",
-                  .default_value = nullptr}};
+  spec.params = {
+      {.name = "format",
+       .types = String | Null,
+       .doc = "what holoflowbin makes of it: a GStreamer pixel format or \"tensors\"; "
+              "null = by shape",
+       .default_value = nullptr}};
   spec.infer = infer_output;
   spec.make_sync = [](const MakeArgs<core::SyncCreateCtx> &args) {
     const auto &bytes = args.ctx.owned_input_bytes;
-    return std::make_unique<OutputTask>(args.inputs[0], flag(args.ctx.owned_inputs, true),
-                                        bytes.empty() ? 0 : bytes[0], device_of(args.ctx.device));
+    return std::make_unique<OutputTask>(
+        args.inputs[0], flag(args.ctx.owned_inputs, true), bytes.empty() ? 0 : bytes[0],
+        device_of(args.ctx.device));
   };
   return spec;
 }

@@ -22,7 +22,8 @@ PushedFrames::PushedFrames(PushedFrames &&other) noexcept
       first_sequence(other.first_sequence), held_(std::exchange(other.held_, false)) {}
 
 PushedFrames &PushedFrames::operator=(PushedFrames &&other) noexcept {
-  if (this == &other) return *this;
+  if (this == &other)
+    return *this;
   give_back();
   frames = std::move(other.frames);
   count = std::exchange(other.count, 0);
@@ -32,10 +33,13 @@ PushedFrames &PushedFrames::operator=(PushedFrames &&other) noexcept {
   return *this;
 }
 
-PushedFrames::~PushedFrames() { give_back(); }
+PushedFrames::~PushedFrames() {
+  give_back();
+}
 
 void PushedFrames::give_back() noexcept {
-  if (std::exchange(held_, false) && frames.release) frames.release();
+  if (std::exchange(held_, false) && frames.release)
+    frames.release();
 }
 
 InputTask::InputTask(core::TDesc tensor, bool owns_output, runtime::Device &device)
@@ -47,10 +51,11 @@ InputTask::~InputTask() = default;
 void InputTask::check(PushedFrames &pushed) const {
   const runtime::InputFrames &frames = pushed.frames;
   pushed.count = 1;
-  if (!frames.picture.format.empty()) return check_picture(frames.picture, tensor_);
+  if (!frames.picture.format.empty())
+    return check_picture(frames.picture, tensor_);
   const core::TDesc &desc = frames.desc;
   bool fits = desc.dtype == tensor_.dtype && desc.rank() == tensor_.rank() &&
-              desc.strides.size() == desc.rank() && desc.mem_loc == core::MemLoc::Host;
+      desc.strides.size() == desc.rank() && desc.mem_loc == core::MemLoc::Host;
   for (size_t axis = tensor_.rank() >= 3 ? 1 : 0; fits && axis < tensor_.rank(); ++axis)
     fits = desc.shape[axis] == tensor_.shape[axis];
   if (fits && tensor_.rank() >= 3) {
@@ -58,11 +63,12 @@ void InputTask::check(PushedFrames &pushed) const {
     fits = pushed.count > 0;
   }
   if (!fits)
-    throw std::invalid_argument("push: expected one or more frames of " +
-                                core::to_string(tensor_) + ", got " + core::to_string(desc));
+    throw std::invalid_argument(
+        "push: expected one or more frames of " + core::to_string(tensor_) + ", got " +
+        core::to_string(desc));
   if (frames.data == nullptr && desc.num_bytes() > 0)
-    throw std::invalid_argument("push: expected memory for " + core::to_string(desc) +
-                                ", got a null pointer");
+    throw std::invalid_argument(
+        "push: expected memory for " + core::to_string(desc) + ", got a null pointer");
 }
 
 InputTask::PushResult InputTask::push(runtime::InputFrames &&frames) {
@@ -70,11 +76,12 @@ InputTask::PushResult InputTask::push(runtime::InputFrames &&frames) {
   PushedFrames pushed(std::move(frames));
   check(pushed);
   std::unique_lock lock(mutex_);
-  not_full_.wait(lock, [this] {
-    return queued_ < queue_.size() || interrupted_ || closed_ || ended_;
-  });
-  if (interrupted_) return PushResult::Stopped;
-  if (closed_ || ended_) return PushResult::Closed;
+  not_full_.wait(
+      lock, [this] { return queued_ < queue_.size() || interrupted_ || closed_ || ended_; });
+  if (interrupted_)
+    return PushResult::Stopped;
+  if (closed_ || ended_)
+    return PushResult::Closed;
   pushed.first_sequence = entered_;
   entered_ += pushed.count;
   queued_frames_ += pushed.count;
@@ -115,8 +122,10 @@ OpResult InputTask::take_next(std::atomic<bool> *cancelled) {
   not_empty_.wait(lock, [&] {
     return queued_ > 0 || ended_ || interrupted_ || (cancelled != nullptr && *cancelled);
   });
-  if (interrupted_ || (cancelled != nullptr && *cancelled)) return OpResult::Cancelled;
-  if (queued_ == 0) return OpResult::Eof;
+  if (interrupted_ || (cancelled != nullptr && *cancelled))
+    return OpResult::Cancelled;
+  if (queued_ == 0)
+    return OpResult::Eof;
   current_ = std::move(queue_[first_]);
   first_ = (first_ + 1) % queue_.size();
   --queued_;
@@ -128,7 +137,8 @@ OpResult InputTask::take_next(std::atomic<bool> *cancelled) {
 
 // The pushed memory itself where it is exactly the tensor.
 const std::byte *InputTask::borrowable() const {
-  if (!owns_output_ || current_.taken != 0 || current_.count != tensor_frames_) return nullptr;
+  if (!owns_output_ || current_.taken != 0 || current_.count != tensor_frames_)
+    return nullptr;
   const runtime::InputFrames &frames = current_.frames;
   const std::byte *memory = nullptr;
   if (!frames.picture.format.empty())
@@ -148,7 +158,8 @@ std::byte *InputTask::own_slot() {
 // The next `count` frames of current_.
 void InputTask::copy_frames(size_t count, std::byte *to) const {
   const runtime::InputFrames &frames = current_.frames;
-  if (!frames.picture.format.empty()) return copy_picture(frames.picture, tensor_, to);
+  if (!frames.picture.format.empty())
+    return copy_picture(frames.picture, tensor_, to);
   core::TDesc from = frames.desc;
   const std::byte *data = frames.data;
   if (tensor_.rank() >= 3) {
@@ -169,7 +180,8 @@ void InputTask::write_records(size_t count, std::span<core::FrameRecord> records
 
 OpResult InputTask::execute(core::SyncCtx &ctx) {
   std::span<core::FrameRecord> records;
-  if (!ctx.output_records.empty()) records = ctx.output_records[0];
+  if (!ctx.output_records.empty())
+    records = ctx.output_records[0];
   const auto records_from = [&](size_t frame) {
     return records.subspan(std::min(frame, records.size()));
   };
@@ -178,8 +190,10 @@ OpResult InputTask::execute(core::SyncCtx &ctx) {
   while (filled < tensor_frames_) {
     if (current_.count == 0) {
       const OpResult result = take_next(ctx.cancelled);
-      if (result == OpResult::Eof && filled > 0) break;
-      if (result != OpResult::Ok) return result;
+      if (result == OpResult::Eof && filled > 0)
+        break;
+      if (result != OpResult::Ok)
+        return result;
     }
     if (const std::byte *memory = filled == 0 ? borrowable() : nullptr) {
       write_records(tensor_frames_, records);
@@ -190,18 +204,21 @@ OpResult InputTask::execute(core::SyncCtx &ctx) {
       left_ += tensor_frames_;
       return OpResult::Ok;
     }
-    if (target == nullptr) target = owns_output_ ? own_slot() : ctx.outputs[0].data();
+    if (target == nullptr)
+      target = owns_output_ ? own_slot() : ctx.outputs[0].data();
     const size_t count = std::min(current_.count - current_.taken, tensor_frames_ - filled);
     copy_frames(count, target + filled * frame_bytes_);
     write_records(count, records_from(filled));
     left_ += count;
     filled += count;
     current_.taken += count;
-    if (current_.taken == current_.count) current_ = PushedFrames();
+    if (current_.taken == current_.count)
+      current_ = PushedFrames();
   }
   for (size_t frame = filled; frame < tensor_frames_; ++frame) {
     std::memcpy(target + frame * frame_bytes_, target + (filled - 1) * frame_bytes_, frame_bytes_);
-    if (frame >= records.size()) continue;
+    if (frame >= records.size())
+      continue;
     records[frame] = records[filled - 1];
     records[frame].flags |= core::FrameRecord::Padding;
   }
@@ -215,7 +232,8 @@ OpResult InputTask::execute(core::SyncCtx &ctx) {
 void InputTask::release_output(int index) {
   if (index != 0 || !owns_output_)
     throw std::out_of_range("Input: output " + std::to_string(index) + " is not its own");
-  if (published_) storage_access().owned_output_storage(0).ptr = nullptr;
+  if (published_)
+    storage_access().owned_output_storage(0).ptr = nullptr;
   published_ = false;
   borrowed_ = PushedFrames();
 }
@@ -231,7 +249,8 @@ void InputTask::drop_queue() {
     }
     queued_frames_ = 0;
   }
-  if (current_.count > 0) dropped_ += current_.count - current_.taken;
+  if (current_.count > 0)
+    dropped_ += current_.count - current_.taken;
   current_ = PushedFrames();
 }
 
@@ -239,10 +258,12 @@ void InputTask::begin_run() {
   {
     std::lock_guard lock(mutex_);
     // Frames pushed before the first run belong to it.
-    if (!closed_ && !interrupted_) return;
+    if (!closed_ && !interrupted_)
+      return;
   }
   drop_queue();
-  if (published_) release_output(0);
+  if (published_)
+    release_output(0);
   std::lock_guard lock(mutex_);
   ended_ = interrupted_ = closed_ = false;
   entered_ = left_ = dropped_ = 0;
@@ -256,7 +277,8 @@ void InputTask::end_of_section(bool) {
   not_full_.notify_all();
   drop_queue();
   // An iteration that did not complete has not released it; its device work is done by now.
-  if (published_) release_output(0);
+  if (published_)
+    release_output(0);
 }
 
 runtime::NodeLedgerView InputTask::ledger_view() const {

@@ -25,8 +25,8 @@ public:
   ~PushedFrames();
 
   runtime::InputFrames frames;
-  size_t count = 0;             ///< frames in it
-  size_t taken = 0;             ///< frames already copied out
+  size_t count = 0;  ///< frames in it
+  size_t taken = 0;  ///< frames already copied out
   uint64_t first_sequence = 0;  ///< sequence number of its first frame
 
 private:
@@ -34,13 +34,16 @@ private:
   bool held_ = false;
 };
 
-/// Frames wait in a queue of two pushes. An iteration takes one tensor of frame_count(tensor) frames:
+/// Frames wait in a queue of two pushes. An iteration takes one tensor of frame_count(tensor)
+/// frames:
 ///
-///   owns its output    one push that is a whole packed tensor   → its memory is published (borrowed)
+///   owns its output    one push that is a whole packed tensor   → its memory is published
+///   (borrowed)
 ///                      anything else                            → copied into the task's own slot
 ///   yielded its output                                          → copied into the owner's memory
 ///
-/// A borrowed push is given back by release_output, a copied one as soon as its last frame is copied.
+/// A borrowed push is given back by release_output, a copied one as soon as its last frame is
+/// copied.
 ///
 /// Threads: push and end on the application's, execute and release_output on the section's,
 /// interrupt on any. begin_run before the section runs.
@@ -83,7 +86,7 @@ private:
   runtime::Device &device_;
 
   // Section's thread only.
-  PushedFrames current_;   // being copied out; count 0 where there is none
+  PushedFrames current_;  // being copied out; count 0 where there is none
   PushedFrames borrowed_;  // its memory is published
   bool published_ = false;
   runtime::MemoryBlock slot_;  // for copies, allocated by the first one
@@ -92,12 +95,12 @@ private:
   std::condition_variable not_full_;
   std::condition_variable not_empty_;
   std::array<PushedFrames, 2> queue_;
-  size_t first_ = 0;        // index of the oldest push
-  size_t queued_ = 0;       // pushes in the queue
+  size_t first_ = 0;  // index of the oldest push
+  size_t queued_ = 0;  // pushes in the queue
   size_t queued_frames_ = 0;
-  bool ended_ = false;        // end() was called
+  bool ended_ = false;  // end() was called
   bool interrupted_ = false;  // the run is being stopped
-  bool closed_ = false;       // the section has ended
+  bool closed_ = false;  // the section has ended
 
   std::atomic<uint64_t> entered_ = 0;
   std::atomic<uint64_t> left_ = 0;

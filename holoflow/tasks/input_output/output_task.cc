@@ -59,7 +59,8 @@ void SlotPool::lend(Slot *slot, size_t users) {
 }
 
 void SlotPool::end_use(Slot *slot) noexcept {
-  if (slot->users_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (slot->users_.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    return;
   // The pool may die with the last reference, and the slot with it.
   const std::shared_ptr<SlotPool> pool = std::move(slot->pool_);
   pool->give(slot);
@@ -70,17 +71,19 @@ size_t SlotPool::allocated() const {
   return slots_.size();
 }
 
-OutputTask::OutputTask(core::TDesc input, bool owns_input, size_t slot_bytes,
-                       runtime::Device &device)
+OutputTask::OutputTask(
+    core::TDesc input, bool owns_input, size_t slot_bytes, runtime::Device &device)
     : input_(std::move(input)), tensor_(packed_like(input_)), frame_(tensor_),
       owns_input_(owns_input),
       pool_(std::make_shared<SlotPool>(
           device, std::max(slot_bytes, input_.offset + input_.num_bytes()), first_slots)) {
-  if (frame_.rank() >= 3) frame_.shape[0] = 1;
+  if (frame_.rank() >= 3)
+    frame_.shape[0] = 1;
 }
 
 OutputTask::~OutputTask() {
-  if (acquired_ != nullptr) pool_->give(acquired_);
+  if (acquired_ != nullptr)
+    pool_->give(acquired_);
 }
 
 size_t OutputTask::record_count() const {
@@ -92,14 +95,16 @@ size_t OutputTask::record_count() const {
 std::optional<core::TView> OutputTask::acquire_input(int index) {
   if (index != 0 || !owns_input_)
     throw std::out_of_range("Output: input " + std::to_string(index) + " is not its own");
-  if (acquired_ == nullptr) acquired_ = pool_->take();
+  if (acquired_ == nullptr)
+    acquired_ = pool_->take();
   core::Storage &storage = storage_access().owned_input_storage(0);
   storage.ptr = acquired_->data();
   return core::TView{input_, &storage};
 }
 
 void OutputTask::abandon_input(int index) {
-  if (index != 0 || !owns_input_ || acquired_ == nullptr) return;
+  if (index != 0 || !owns_input_ || acquired_ == nullptr)
+    return;
   storage_access().owned_input_storage(0).ptr = nullptr;
   pool_->give(std::exchange(acquired_, nullptr));
 }
@@ -124,11 +129,12 @@ SlotPool::Slot *OutputTask::take_input(core::SyncCtx &ctx, size_t &offset) {
 
 bool OutputTask::emitted_before(const core::FrameRecord &record) const {
   return record.sequence != core::FrameRecord::unknown_sequence && newest_.has_value() &&
-         record.sequence <= *newest_;
+      record.sequence <= *newest_;
 }
 
-OpResult OutputTask::hand_over(core::TDesc desc, SlotPool::Slot *slot, std::byte *data,
-                               std::vector<core::FrameRecord> records) {
+OpResult OutputTask::hand_over(
+    core::TDesc desc, SlotPool::Slot *slot, std::byte *data,
+    std::vector<core::FrameRecord> records) {
   const size_t frames = records.size();
   entered_ += frames;
   runtime::IFrameSink *sink = sink_;
@@ -137,16 +143,16 @@ OpResult OutputTask::hand_over(core::TDesc desc, SlotPool::Slot *slot, std::byte
     dropped_ += frames;
     return OpResult::Ok;
   }
-  const OpResult result = sink->on_frames({.desc = std::move(desc),
-                                           .data = data,
-                                           .records = std::move(records),
-                                           .release = [slot] { SlotPool::end_use(slot); }});
+  const OpResult result = sink->on_frames(
+      {.desc = std::move(desc), .data = data, .records = std::move(records), .release = [slot] {
+         SlotPool::end_use(slot);
+       }});
   (result == OpResult::Ok ? left_ : dropped_) += frames;
   return result;
 }
 
-OpResult OutputTask::emit_frames(SlotPool::Slot *slot, std::byte *data,
-                                 std::span<core::FrameRecord> records) {
+OpResult OutputTask::emit_frames(
+    SlotPool::Slot *slot, std::byte *data, std::span<core::FrameRecord> records) {
   const size_t bytes = frame_bytes(tensor_);
   pool_->lend(slot, records.size());
   OpResult result = OpResult::Ok;
@@ -157,21 +163,23 @@ OpResult OutputTask::emit_frames(SlotPool::Slot *slot, std::byte *data,
       SlotPool::end_use(slot);
       continue;
     }
-    if (record.sequence != core::FrameRecord::unknown_sequence) newest_ = record.sequence;
+    if (record.sequence != core::FrameRecord::unknown_sequence)
+      newest_ = record.sequence;
     result = hand_over(frame_, slot, data + frame * bytes, {record});
   }
   return result;
 }
 
-OpResult OutputTask::emit_whole(SlotPool::Slot *slot, std::byte *data,
-                                std::span<core::FrameRecord> records) {
+OpResult OutputTask::emit_whole(
+    SlotPool::Slot *slot, std::byte *data, std::span<core::FrameRecord> records) {
   pool_->lend(slot, 1);
   return hand_over(tensor_, slot, data, {records.begin(), records.end()});
 }
 
 OpResult OutputTask::execute(core::SyncCtx &ctx) {
   std::span<core::FrameRecord> records;
-  if (!ctx.input_records.empty()) records = ctx.input_records[0];
+  if (!ctx.input_records.empty())
+    records = ctx.input_records[0];
   std::vector<core::FrameRecord> unknown;  // where the caller keeps no records
   if (records.empty()) {
     unknown.resize(record_count());
@@ -185,7 +193,8 @@ OpResult OutputTask::execute(core::SyncCtx &ctx) {
 }
 
 void OutputTask::interrupt() noexcept {
-  if (runtime::IFrameSink *sink = sink_) sink->interrupt();
+  if (runtime::IFrameSink *sink = sink_)
+    sink->interrupt();
 }
 
 void OutputTask::begin_run() {
@@ -195,7 +204,8 @@ void OutputTask::begin_run() {
 }
 
 void OutputTask::end_of_section(bool eof) {
-  if (runtime::IFrameSink *sink = sink_) sink->on_end(eof);
+  if (runtime::IFrameSink *sink = sink_)
+    sink->on_end(eof);
 }
 
 runtime::NodeLedgerView OutputTask::ledger_view() const {

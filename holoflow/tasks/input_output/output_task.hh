@@ -88,17 +88,18 @@ public:
 
 private:
   SlotPool::Slot *take_input(core::SyncCtx &ctx, size_t &offset);
-  core::OpResult emit_frames(SlotPool::Slot *slot, std::byte *data,
-                             std::span<core::FrameRecord> records);
-  core::OpResult emit_whole(SlotPool::Slot *slot, std::byte *data,
-                            std::span<core::FrameRecord> records);
-  core::OpResult hand_over(core::TDesc desc, SlotPool::Slot *slot, std::byte *data,
-                           std::vector<core::FrameRecord> records);
+  core::OpResult emit_frames(
+      SlotPool::Slot *slot, std::byte *data, std::span<core::FrameRecord> records);
+  core::OpResult emit_whole(
+      SlotPool::Slot *slot, std::byte *data, std::span<core::FrameRecord> records);
+  core::OpResult hand_over(
+      core::TDesc desc, SlotPool::Slot *slot, std::byte *data,
+      std::vector<core::FrameRecord> records);
   [[nodiscard]] bool emitted_before(const core::FrameRecord &record) const;
 
-  const core::TDesc input_;   // as the graph writes it, may be a view
+  const core::TDesc input_;  // as the graph writes it, may be a view
   const core::TDesc tensor_;  // as it leaves, packed
-  core::TDesc frame_;         // one frame of it
+  core::TDesc frame_;  // one frame of it
   const bool owns_input_;
   std::shared_ptr<SlotPool> pool_;  // shared with the slots that the application holds
   SlotPool::Slot *acquired_ = nullptr;

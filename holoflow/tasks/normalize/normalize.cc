@@ -19,8 +19,9 @@ core::InferResult infer(std::span<const TDesc> inputs, const json &params) {
   const TDesc &in = inputs[0];
   const GroupPlan plan = plan_groups(in, normalize_axes_of(in, params));
   if (plan.size == 0)
-    throw std::invalid_argument("input 0: expected at least one element along the axes, got " +
-                                to_string(in) + "; an empty group has no minimum");
+    throw std::invalid_argument(
+        "input 0: expected at least one element along the axes, got " + to_string(in) +
+        "; an empty group has no minimum");
   (void)normalize_op_of(params);
   core::InferResult result = elementwise_result(inputs, like_input(in, DType::F32));
   if (in.mem_loc == core::MemLoc::Device)

@@ -25,13 +25,15 @@ std::vector<size_t> range_strides(const core::TDesc &in, const std::vector<size_
 
 class NormalizeCuda final : public core::ISyncTask {
 public:
-  NormalizeCuda(NormalizeOp op, const core::TDesc &in, const core::TDesc &out,
-                const std::vector<size_t> &reduced, const core::SyncCreateCtx &ctx)
+  NormalizeCuda(
+      NormalizeOp op, const core::TDesc &in, const core::TDesc &out,
+      const std::vector<size_t> &reduced, const core::SyncCreateCtx &ctx)
       : op_(op), dtype_(in.dtype), plan_(plan_groups(in, reduced)),
         loop_(make_loop<2>(in.shape, {in.strides, out.strides})),
         group_loop_(make_loop<3>(in.shape, {in.strides, range_strides(in, reduced), out.strides})),
-        stream_(ctx.stream), memory_(runtime::cuda_device(ctx.device), core::MemLoc::Device,
-                                     minmax_memory_bytes(plan_)) {}
+        stream_(ctx.stream),
+        memory_(
+            runtime::cuda_device(ctx.device), core::MemLoc::Device, minmax_memory_bytes(plan_)) {}
 
   core::OpResult execute(core::SyncCtx &ctx) override {
     const std::byte *in = ctx.inputs[0].data();
@@ -58,9 +60,9 @@ private:
 
 std::unique_ptr<core::ISyncTask> make_normalize_cuda(const MakeArgs<core::SyncCreateCtx> &args) {
   const core::TDesc &in = args.inputs[0];
-  return std::make_unique<NormalizeCuda>(normalize_op_of(args.params), in,
-                                         args.infer.output_descs[0],
-                                         normalize_axes_of(in, args.params), args.ctx);
+  return std::make_unique<NormalizeCuda>(
+      normalize_op_of(args.params), in, args.infer.output_descs[0],
+      normalize_axes_of(in, args.params), args.ctx);
 }
 
 }  // namespace

@@ -16,22 +16,22 @@ struct NormalizeByRange {
 
 }  // namespace
 
-void enqueue_normalize(NormalizeOp op, core::DType dtype, const StridedLoop<2> &loop,
-                       const std::byte *in, const MinMax *range, std::byte *out,
-                       cudaStream_t stream) {
+void enqueue_normalize(
+    NormalizeOp op, core::DType dtype, const StridedLoop<2> &loop, const std::byte *in,
+    const MinMax *range, std::byte *out, cudaStream_t stream) {
   with_type(dtype, [&](auto tag) {
     using In = typename decltype(tag)::type;
     map_cuda<In, float>(loop, in, out, NormalizeByRange{op, range}, stream);
   });
 }
 
-void enqueue_normalize(NormalizeOp op, core::DType dtype, const StridedLoop<3> &loop,
-                       const std::byte *in, const MinMax *ranges, std::byte *out,
-                       cudaStream_t stream) {
+void enqueue_normalize(
+    NormalizeOp op, core::DType dtype, const StridedLoop<3> &loop, const std::byte *in,
+    const MinMax *ranges, std::byte *out, cudaStream_t stream) {
   with_type(dtype, [&](auto tag) {
     using In = typename decltype(tag)::type;
-    map_cuda<In, MinMax, float>(loop, in, reinterpret_cast<const std::byte *>(ranges), out, op,
-                                stream);
+    map_cuda<In, MinMax, float>(
+        loop, in, reinterpret_cast<const std::byte *>(ranges), out, op, stream);
   });
 }
 

@@ -9,27 +9,30 @@ namespace {
 
 std::vector<size_t> pick(const std::vector<size_t> &values, const std::vector<size_t> &axes) {
   std::vector<size_t> picked;
-  for (const size_t axis : axes) picked.push_back(values[axis]);
+  for (const size_t axis : axes)
+    picked.push_back(values[axis]);
   return picked;
 }
 
 class NormalizeHost final : public core::ISyncTask {
 public:
-  NormalizeHost(NormalizeOp op, const core::TDesc &in, const core::TDesc &out,
-                const std::vector<size_t> &kept, const std::vector<size_t> &reduced)
+  NormalizeHost(
+      NormalizeOp op, const core::TDesc &in, const core::TDesc &out,
+      const std::vector<size_t> &kept, const std::vector<size_t> &reduced)
       : op_(op), dtype_(in.dtype),
-        groups_(make_loop<2>(pick(in.shape, kept),
-                             {pick(in.strides, kept), pick(out.strides, kept)})),
+        groups_(
+            make_loop<2>(pick(in.shape, kept), {pick(in.strides, kept), pick(out.strides, kept)})),
         range_loop_(make_loop<1>(pick(in.shape, reduced), {pick(in.strides, reduced)})),
-        value_loop_(make_loop<2>(pick(in.shape, reduced),
-                                 {pick(in.strides, reduced), pick(out.strides, reduced)})) {}
+        value_loop_(make_loop<2>(
+            pick(in.shape, reduced), {pick(in.strides, reduced), pick(out.strides, reduced)})) {}
 
   core::OpResult execute(core::SyncCtx &ctx) override {
-    for_each_row<2>(groups_, {ctx.inputs[0].data(), ctx.outputs[0].data()},
-                    [this](auto at, auto steps, size_t count) {
-                      for (size_t i = 0; i < count; ++i)
-                        normalize_group(at[0] + i * steps[0], at[1] + i * steps[1]);
-                    });
+    for_each_row<2>(
+        groups_, {ctx.inputs[0].data(), ctx.outputs[0].data()},
+        [this](auto at, auto steps, size_t count) {
+          for (size_t i = 0; i < count; ++i)
+            normalize_group(at[0] + i * steps[0], at[1] + i * steps[1]);
+        });
     return core::OpResult::Ok;
   }
 
@@ -44,7 +47,7 @@ private:
 
   NormalizeOp op_;
   core::DType dtype_;
-  StridedLoop<2> groups_;      // first elements of the groups: in, out
+  StridedLoop<2> groups_;  // first elements of the groups: in, out
   StridedLoop<1> range_loop_;  // elements of one group
   StridedLoop<2> value_loop_;  // the same: in, out
 };
@@ -54,9 +57,9 @@ private:
 std::unique_ptr<core::ISyncTask> make_normalize_host(const MakeArgs<core::SyncCreateCtx> &args) {
   const core::TDesc &in = args.inputs[0];
   const std::vector<size_t> reduced = normalize_axes_of(in, args.params);
-  return std::make_unique<NormalizeHost>(normalize_op_of(args.params), in,
-                                         args.infer.output_descs[0], other_axes(reduced, in.rank()),
-                                         other_axes(other_axes(reduced, in.rank()), in.rank()));
+  return std::make_unique<NormalizeHost>(
+      normalize_op_of(args.params), in, args.infer.output_descs[0], other_axes(reduced, in.rank()),
+      other_axes(other_axes(reduced, in.rank()), in.rank()));
 }
 
 }  // namespace holoflow::tasks

@@ -8,12 +8,12 @@
 namespace holoflow::tasks {
 
 /// The axes over which a group runs.
-[[nodiscard]] std::vector<size_t> normalize_axes_of(const core::TDesc &in,
-                                                    const nlohmann::json &params);
+[[nodiscard]] std::vector<size_t> normalize_axes_of(
+    const core::TDesc &in, const nlohmann::json &params);
 
 [[nodiscard]] NormalizeOp normalize_op_of(const nlohmann::json &params);
 
-[[nodiscard]] std::unique_ptr<core::ISyncTask>
-make_normalize_host(const MakeArgs<core::SyncCreateCtx> &args);
+[[nodiscard]] std::unique_ptr<core::ISyncTask> make_normalize_host(
+    const MakeArgs<core::SyncCreateCtx> &args);
 
 }  // namespace holoflow::tasks

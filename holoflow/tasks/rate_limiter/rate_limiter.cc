@@ -20,12 +20,12 @@ std::chrono::nanoseconds period_of(double max_fps) {
   return std::chrono::nanoseconds(static_cast<int64_t>(std::min(1e9 / max_fps, longest)));
 }
 
-core::InferResult infer_rate_limiter(const InferContext &, std::span<const TDesc> inputs,
-                                     const nlohmann::json &params) {
+core::InferResult infer_rate_limiter(
+    const InferContext &, std::span<const TDesc> inputs, const nlohmann::json &params) {
   const std::string policy = params.at("policy").get<std::string>();
   if (policy != "block")
-    throw ParamError("/policy",
-                     "\"policy\": \"" + policy + "\" is not available yet; use \"block\"");
+    throw ParamError(
+        "/policy", "\"policy\": \"" + policy + "\" is not available yet; use \"block\"");
   const TDesc &input = inputs[0];
   core::InferResult result;
   result.input_descs = {input};
@@ -49,16 +49,21 @@ void register_rate_limiter(core::Registry &registry) {
   spec.inputs = {{"tensor", "any tensor"}};
   spec.outputs = {{"tensor", "the same"}};
   spec.params = {
-      {.name = "max_fps", .types = Number, .doc = "tensors per second, at most", .minimum = 0.0,
+      {.name = "max_fps",
+       .types = Number,
+       .doc = "tensors per second, at most",
+       .minimum = 0.0,
        .exclusive_minimum = true},
-      {.name = "policy", .types = String,
-       .doc = "block makes the producer wait, drop keeps the newest", .default_value = "block",
+      {.name = "policy",
+       .types = String,
+       .doc = "block makes the producer wait, drop keeps the newest",
+       .default_value = "block",
        .choices = {"block", "drop"}},
   };
   spec.infer = infer_rate_limiter;
   spec.make_async = [](const MakeArgs<core::AsyncCreateCtx> &args) {
-    runtime::Device &device = args.ctx.device >= 0 ? runtime::cuda_device(args.ctx.device)
-                                                   : runtime::host_device();
+    runtime::Device &device =
+        args.ctx.device >= 0 ? runtime::cuda_device(args.ctx.device) : runtime::host_device();
     return std::make_unique<RateLimiterTask>(
         args.inputs[0], period_of(args.params.at("max_fps").get<double>()), args.ctx, device);
   };

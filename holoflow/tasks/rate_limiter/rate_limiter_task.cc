@@ -20,19 +20,22 @@ bool first_or(const std::vector<bool> &flags, bool otherwise) {
   return flags.empty() ? otherwise : flags[0];
 }
 
-bool is_cancelled(const std::atomic<bool> *cancelled) { return cancelled != nullptr && *cancelled; }
+bool is_cancelled(const std::atomic<bool> *cancelled) {
+  return cancelled != nullptr && *cancelled;
+}
 
 }  // namespace
 
-RateLimiterTask::RateLimiterTask(core::TDesc tensor, std::chrono::nanoseconds period,
-                                 const core::AsyncCreateCtx &ctx, runtime::Device &device,
-                                 RateClock clock)
+RateLimiterTask::RateLimiterTask(
+    core::TDesc tensor, std::chrono::nanoseconds period, const core::AsyncCreateCtx &ctx,
+    runtime::Device &device, RateClock clock)
     : tensor_(std::move(tensor)), period_(period), owns_input_(first_or(ctx.owned_inputs, true)),
       owns_output_(first_or(ctx.owned_outputs, true)), producer_stream_(ctx.producer_stream),
       consumer_stream_(ctx.consumer_stream), device_(device), clock_(std::move(clock)) {
   // As large as the storage that the producer writes, should the tensor be a view of it.
   size_t bytes = tensor_.offset + tensor_.num_bytes();
-  if (!ctx.owned_input_bytes.empty()) bytes = std::max(bytes, ctx.owned_input_bytes[0]);
+  if (!ctx.owned_input_bytes.empty())
+    bytes = std::max(bytes, ctx.owned_input_bytes[0]);
   for (size_t i = 0; i < slots_.size(); ++i) {
     slots_[i] = runtime::MemoryBlock(device_, tensor_.mem_loc, bytes);
     records_[i].resize(frame_count(tensor_));
@@ -57,7 +60,8 @@ void RateLimiterTask::copy(std::byte *to, const std::byte *from, cudaStream_t st
 std::optional<core::TView> RateLimiterTask::acquire_input(int index) {
   if (index != 0 || !owns_input_)
     throw std::out_of_range("RateLimiter: input " + std::to_string(index) + " is not its own");
-  if (!lent_in_ && !has_room()) return std::nullopt;
+  if (!lent_in_ && !has_room())
+    return std::nullopt;
   lent_in_ = true;
   core::Storage &storage = storage_access().owned_input_storage(0);
   storage.ptr = slot(pushed_.load(std::memory_order_relaxed));
@@ -65,15 +69,18 @@ std::optional<core::TView> RateLimiterTask::acquire_input(int index) {
 }
 
 void RateLimiterTask::abandon_input(int index) {
-  if (index != 0 || !owns_input_ || !std::exchange(lent_in_, false)) return;
+  if (index != 0 || !owns_input_ || !std::exchange(lent_in_, false))
+    return;
   storage_access().owned_input_storage(0).ptr = nullptr;
 }
 
 OpResult RateLimiterTask::try_push(core::AsyncPushCtx &ctx) {
-  if (is_cancelled(ctx.cancelled)) return OpResult::Cancelled;
+  if (is_cancelled(ctx.cancelled))
+    return OpResult::Cancelled;
   if (owns_input_ && !lent_in_)
     throw std::logic_error("internal error: RateLimiter: try_push without acquire_input");
-  if (!owns_input_ && !has_room()) return OpResult::NotReady;
+  if (!owns_input_ && !has_room())
+    return OpResult::NotReady;
   const uint64_t tensor = pushed_.load(std::memory_order_relaxed);
   if (owns_input_) {
     storage_access().owned_input_storage(0).ptr = nullptr;
@@ -82,8 +89,7 @@ OpResult RateLimiterTask::try_push(core::AsyncPushCtx &ctx) {
     copy(slot(tensor) + tensor_.offset, ctx.inputs[0].data(), producer_stream_);
   }
   std::vector<core::FrameRecord> &records = records_[tensor % 2];
-  const bool known =
-      !ctx.input_records.empty() && ctx.input_records[0].size() == records.size();
+  const bool known = !ctx.input_records.empty() && ctx.input_records[0].size() == records.size();
   for (size_t i = 0; i < records.size(); ++i)
     records[i] = known ? ctx.input_records[0][i] : core::FrameRecord{};
   pushed_.store(tensor + 1, std::memory_order_release);
@@ -91,17 +97,21 @@ OpResult RateLimiterTask::try_push(core::AsyncPushCtx &ctx) {
 }
 
 OpResult RateLimiterTask::try_pop(core::AsyncPopCtx &ctx) {
-  if (is_cancelled(ctx.cancelled)) return OpResult::Cancelled;
+  if (is_cancelled(ctx.cancelled))
+    return OpResult::Cancelled;
   if (lent_out_)
     throw std::logic_error("internal error: RateLimiter: try_pop before release_output");
   const uint64_t tensor = freed_.load(std::memory_order_relaxed);
   if (pushed_.load(std::memory_order_acquire) == tensor) {
-    if (!ended_.load(std::memory_order_acquire)) return OpResult::NotReady;
+    if (!ended_.load(std::memory_order_acquire))
+      return OpResult::NotReady;
     // The last push came before the end: only now the count is final.
-    if (pushed_.load(std::memory_order_acquire) == tensor) return OpResult::Eof;
+    if (pushed_.load(std::memory_order_acquire) == tensor)
+      return OpResult::Eof;
   }
   const auto now = clock_();
-  if (now < next_) return OpResult::NotReady;
+  if (now < next_)
+    return OpResult::NotReady;
   next_ = now + period_;
   std::vector<core::FrameRecord> &records = records_[tensor % 2];
   if (!ctx.output_records.empty()) {
@@ -123,7 +133,8 @@ OpResult RateLimiterTask::try_pop(core::AsyncPopCtx &ctx) {
 void RateLimiterTask::release_output(int index) {
   if (index != 0 || !owns_output_)
     throw std::out_of_range("RateLimiter: output " + std::to_string(index) + " is not its own");
-  if (!std::exchange(lent_out_, false)) return;
+  if (!std::exchange(lent_out_, false))
+    return;
   storage_access().owned_output_storage(0).ptr = nullptr;
   freed_.store(freed_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
@@ -136,8 +147,10 @@ std::optional<std::chrono::steady_clock::time_point> RateLimiterTask::ready_at()
 
 void RateLimiterTask::begin_run() {
   abandon_input(0);
-  if (std::exchange(lent_out_, false)) storage_access().owned_output_storage(0).ptr = nullptr;
-  for (auto &records : records_) std::fill(records.begin(), records.end(), core::FrameRecord{});
+  if (std::exchange(lent_out_, false))
+    storage_access().owned_output_storage(0).ptr = nullptr;
+  for (auto &records : records_)
+    std::fill(records.begin(), records.end(), core::FrameRecord{});
   pushed_ = freed_ = popped_ = 0;
   ended_ = false;
   next_ = {};

@@ -22,15 +22,15 @@ using RateClock = std::function<std::chrono::steady_clock::time_point()>;
 ///   time has come → release_output frees it
 ///
 /// Both slots are memory that input and output share, so nothing is copied; a side that yielded its
-/// slot copies, and waits for its stream before it publishes. Tensors are counted by pushed and freed:
-/// tensor k lies in slot k mod 2. Lock-free, one producer and one consumer.
+/// slot copies, and waits for its stream before it publishes. Tensors are counted by pushed and
+/// freed: tensor k lies in slot k mod 2. Lock-free, one producer and one consumer.
 class RateLimiterTask final : public core::IAsyncTask,
                               public runtime::IRunObserver,
                               public runtime::ILedgerSource {
 public:
-  RateLimiterTask(core::TDesc tensor, std::chrono::nanoseconds period,
-                  const core::AsyncCreateCtx &ctx, runtime::Device &device,
-                  RateClock clock = std::chrono::steady_clock::now);
+  RateLimiterTask(
+      core::TDesc tensor, std::chrono::nanoseconds period, const core::AsyncCreateCtx &ctx,
+      runtime::Device &device, RateClock clock = std::chrono::steady_clock::now);
 
   core::OpResult try_push(core::AsyncPushCtx &ctx) override;
   core::OpResult try_pop(core::AsyncPopCtx &ctx) override;
@@ -60,7 +60,7 @@ private:
   std::array<runtime::MemoryBlock, 2> slots_;
   std::array<std::vector<core::FrameRecord>, 2> records_;  // handed over with the slot
 
-  bool lent_in_ = false;   // producer's: acquired, not yet pushed
+  bool lent_in_ = false;  // producer's: acquired, not yet pushed
   bool lent_out_ = false;  // consumer's: popped, not yet released
   std::chrono::steady_clock::time_point next_ = {};  // consumer's: no tensor leaves before
 

@@ -19,11 +19,16 @@ void copy_elements(const CopyAxis &axis, const std::byte *from, std::byte *to) {
 
 void copy_runs(const CopyAxis &axis, size_t run_bytes, const std::byte *from, std::byte *to) {
   switch (run_bytes) {
-  case 1: return copy_elements<1>(axis, from, to);
-  case 2: return copy_elements<2>(axis, from, to);
-  case 4: return copy_elements<4>(axis, from, to);
-  case 8: return copy_elements<8>(axis, from, to);
-  default: break;
+  case 1:
+    return copy_elements<1>(axis, from, to);
+  case 2:
+    return copy_elements<2>(axis, from, to);
+  case 4:
+    return copy_elements<4>(axis, from, to);
+  case 8:
+    return copy_elements<8>(axis, from, to);
+  default:
+    break;
   }
   for (size_t i = 0; i < axis.count; ++i)
     std::memcpy(to + i * axis.to_stride, from + i * axis.from_stride, run_bytes);
@@ -31,7 +36,8 @@ void copy_runs(const CopyAxis &axis, size_t run_bytes, const std::byte *from, st
 
 void copy_level(const CopyPlan &plan, size_t level, const std::byte *from, std::byte *to) {
   const CopyAxis &axis = plan.axes[level];
-  if (level + 1 == plan.axes.size()) return copy_runs(axis, plan.run_bytes, from, to);
+  if (level + 1 == plan.axes.size())
+    return copy_runs(axis, plan.run_bytes, from, to);
   for (size_t i = 0; i < axis.count; ++i)
     copy_level(plan, level + 1, from + i * axis.from_stride, to + i * axis.to_stride);
 }
@@ -40,24 +46,28 @@ void copy_level(const CopyPlan &plan, size_t level, const std::byte *from, std::
 
 CopyPlan plan_copy(const core::TDesc &from, const core::TDesc &to) {
   if (from.shape != to.shape || from.dtype != to.dtype)
-    throw std::invalid_argument("expected " + core::to_string(to) + ", got " +
-                                core::to_string(from) + "; shapes and element types must agree");
+    throw std::invalid_argument(
+        "expected " + core::to_string(to) + ", got " + core::to_string(from) +
+        "; shapes and element types must agree");
   CopyPlan plan;
   plan.run_bytes = core::size_of(from.dtype);
   // From the innermost axis outwards; `reversed` has the innermost loop first.
   std::vector<CopyAxis> reversed;
   for (size_t axis = from.rank(); axis-- > 0;) {
     const size_t count = from.shape[axis];
-    if (count == 0) return {};
-    if (count == 1) continue;
+    if (count == 0)
+      return {};
+    if (count == 1)
+      continue;
     const size_t from_stride = from.strides[axis], to_stride = to.strides[axis];
     if (reversed.empty()) {
       if (from_stride == plan.run_bytes && to_stride == plan.run_bytes) {
         plan.run_bytes *= count;
         continue;
       }
-    } else if (from_stride == reversed.back().from_stride * reversed.back().count &&
-               to_stride == reversed.back().to_stride * reversed.back().count) {
+    } else if (
+        from_stride == reversed.back().from_stride * reversed.back().count &&
+        to_stride == reversed.back().to_stride * reversed.back().count) {
       reversed.back().count *= count;
       continue;
     }
@@ -67,10 +77,12 @@ CopyPlan plan_copy(const core::TDesc &from, const core::TDesc &to) {
   return plan;
 }
 
-void copy_strided(const core::TDesc &from_desc, const std::byte *from, const core::TDesc &to_desc,
-                  std::byte *to) {
+void copy_strided(
+    const core::TDesc &from_desc, const std::byte *from, const core::TDesc &to_desc,
+    std::byte *to) {
   const CopyPlan plan = plan_copy(from_desc, to_desc);
-  if (plan.run_bytes == 0) return;
+  if (plan.run_bytes == 0)
+    return;
   if (plan.axes.empty())
     std::memcpy(to, from, plan.run_bytes);
   else

@@ -19,16 +19,16 @@ struct CopyAxis {
 /// each other on both sides are merged.
 struct CopyPlan {
   std::vector<CopyAxis> axes;  ///< outermost first, without the run
-  size_t run_bytes = 0;        ///< contiguous on both sides; 0 where there is nothing to copy
+  size_t run_bytes = 0;  ///< contiguous on both sides; 0 where there is nothing to copy
 };
 
 /// Throws std::invalid_argument where shapes or element types differ.
 [[nodiscard]] CopyPlan plan_copy(const core::TDesc &from, const core::TDesc &to);
 
-/// Copies every element of `from` to its place in `to`. The pointers are those of the first elements;
-/// the memory must not overlap. Throws as plan_copy does.
-void copy_strided(const core::TDesc &from_desc, const std::byte *from, const core::TDesc &to_desc,
-                  std::byte *to);
+/// Copies every element of `from` to its place in `to`. The pointers are those of the first
+/// elements; the memory must not overlap. Throws as plan_copy does.
+void copy_strided(
+    const core::TDesc &from_desc, const std::byte *from, const core::TDesc &to_desc, std::byte *to);
 
 /// The packed form of a tensor in the same location: offset 0, same media.
 [[nodiscard]] core::TDesc packed_like(const core::TDesc &desc);

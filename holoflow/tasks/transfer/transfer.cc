@@ -21,7 +21,8 @@ public:
     const core::TView &from = ctx.inputs[0];
     core::TView &to = ctx.outputs[0];
     // The same memory where the compiler kept the alias of an Upload or Download.
-    if (from.data() != to.data()) copy_strided(from.desc, from.data(), to.desc, to.data());
+    if (from.data() != to.data())
+      copy_strided(from.desc, from.data(), to.desc, to.data());
     return core::OpResult::Ok;
   }
 };
@@ -45,7 +46,8 @@ InferResult copy_to(const TDesc &input, MemLoc mem_loc) {
 
 // Nothing to do where the tensor is packed there already: an alias that the compiler may break.
 InferResult bring_to(const TDesc &input, MemLoc mem_loc) {
-  if (input.mem_loc != mem_loc || !core::is_packed(input)) return copy_to(input, mem_loc);
+  if (input.mem_loc != mem_loc || !core::is_packed(input))
+    return copy_to(input, mem_loc);
   InferResult result;
   result.input_descs = {input};
   result.output_descs = {input};
@@ -54,13 +56,15 @@ InferResult bring_to(const TDesc &input, MemLoc mem_loc) {
   return result;
 }
 
-InferResult infer_memcpy(const InferContext &context, std::span<const TDesc> inputs,
-                         const nlohmann::json &params) {
+InferResult infer_memcpy(
+    const InferContext &context, std::span<const TDesc> inputs, const nlohmann::json &params) {
   const bool to_device = params.at("target") == "Device";
   if (to_device && context.compute_location == MemLoc::Host)
-    throw ParamError("/target", "expected \"Host\" where the graph runs on the CPU, got \"Device\"; "
-                                "a Memcpy to the Device needs a GPU (device=cuda), an \"Upload\" "
-                                "runs on both");
+    throw ParamError(
+        "/target",
+        "expected \"Host\" where the graph runs on the CPU, got \"Device\"; "
+        "a Memcpy to the Device needs a GPU (device=cuda), an \"Upload\" "
+        "runs on both");
   return copy_to(inputs[0], to_device ? MemLoc::Device : MemLoc::Host);
 }
 
@@ -80,28 +84,35 @@ TaskSpec copying_spec(std::string type, std::string doc, InferFunction infer) {
 }  // namespace
 
 void register_transfer(core::Registry &registry) {
-  register_spec(registry,
-                copying_spec("Upload", "Brings a tensor to where computing happens.",
-                             [](const InferContext &context, std::span<const TDesc> inputs,
-                                const nlohmann::json &) {
-                               return bring_to(inputs[0], context.compute_location);
-                             }));
-  register_spec(registry, copying_spec("Download", "Brings a tensor to Host memory.",
-                                       [](const InferContext &, std::span<const TDesc> inputs,
-                                          const nlohmann::json &) {
-                                         return bring_to(inputs[0], MemLoc::Host);
-                                       }));
-  TaskSpec memcpy = copying_spec("Memcpy", "Copies a tensor, packed, to Host or Device memory.",
-                                 infer_memcpy);
-  memcpy.params = {{.name = "target", .types = String, .doc = "where the copy lies",
-                    .choices = {"Host", "Device"}}};
+  register_spec(
+      registry,
+      copying_spec(
+          "Upload", "Brings a tensor to where computing happens.",
+          [](const InferContext &context, std::span<const TDesc> inputs, const nlohmann::json &) {
+            return bring_to(inputs[0], context.compute_location);
+          }));
+  register_spec(
+      registry,
+      copying_spec(
+          "Download", "Brings a tensor to Host memory.",
+          [](const InferContext &, std::span<const TDesc> inputs, const nlohmann::json &) {
+            return bring_to(inputs[0], MemLoc::Host);
+          }));
+  TaskSpec memcpy =
+      copying_spec("Memcpy", "Copies a tensor, packed, to Host or Device memory.", infer_memcpy);
+  memcpy.params = {
+      {.name = "target",
+       .types = String,
+       .doc = "where the copy lies",
+       .choices = {"Host", "Device"}}};
   register_spec(registry, std::move(memcpy));
-  register_spec(registry,
-                copying_spec("Copy", "Copies a view into a packed tensor in the same memory.",
-                             [](const InferContext &, std::span<const TDesc> inputs,
-                                const nlohmann::json &) {
-                               return copy_to(inputs[0], inputs[0].mem_loc);
-                             }));
+  register_spec(
+      registry,
+      copying_spec(
+          "Copy", "Copies a view into a packed tensor in the same memory.",
+          [](const InferContext &, std::span<const TDesc> inputs, const nlohmann::json &) {
+            return copy_to(inputs[0], inputs[0].mem_loc);
+          }));
 }
 
 }  // namespace holoflow::tasks

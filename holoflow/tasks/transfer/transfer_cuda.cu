@@ -45,44 +45,50 @@ __global__ void pack_kernel(DeviceAxes axes, const std::byte *from, Element *to,
 }
 
 template <typename Element>
-void launch_pack(const DeviceAxes &axes, const std::byte *from, std::byte *to, size_t elements,
-                 cudaStream_t stream) {
+void launch_pack(
+    const DeviceAxes &axes, const std::byte *from, std::byte *to, size_t elements,
+    cudaStream_t stream) {
   constexpr size_t block = 256;
   const auto grid = static_cast<unsigned>(std::min<size_t>((elements + block - 1) / block, 65535));
   pack_kernel<<<grid, block, 0, stream>>>(axes, from, reinterpret_cast<Element *>(to), elements);
   CUDA_CHECK(cudaGetLastError());
 }
 
-// Contiguous on both sides, or rows of equal distance: what the copy engines do by themselves. A pitch
-// has to hold a row and has a limit; single elements are left to the kernel.
+// Contiguous on both sides, or rows of equal distance: what the copy engines do by themselves. A
+// pitch has to hold a row and has a limit; single elements are left to the kernel.
 bool engine_can(const CopyPlan &plan) {
-  if (plan.axes.empty()) return true;
+  if (plan.axes.empty())
+    return true;
   const CopyAxis &rows = plan.axes[0];
   return plan.axes.size() == 1 && plan.run_bytes > sizeof(double) &&
-         rows.from_stride >= plan.run_bytes && rows.to_stride >= plan.run_bytes &&
-         std::max(rows.from_stride, rows.to_stride) < (size_t{1} << 31);
+      rows.from_stride >= plan.run_bytes && rows.to_stride >= plan.run_bytes &&
+      std::max(rows.from_stride, rows.to_stride) < (size_t{1} << 31);
 }
 
-void engine_copy(const CopyPlan &plan, const std::byte *from, std::byte *to, cudaMemcpyKind kind,
-                 cudaStream_t stream) {
+void engine_copy(
+    const CopyPlan &plan, const std::byte *from, std::byte *to, cudaMemcpyKind kind,
+    cudaStream_t stream) {
   if (plan.axes.empty()) {
     CUDA_CHECK(cudaMemcpyAsync(to, from, plan.run_bytes, kind, stream));
     return;
   }
   const CopyAxis &rows = plan.axes[0];
-  CUDA_CHECK(cudaMemcpy2DAsync(to, rows.to_stride, from, rows.from_stride, plan.run_bytes,
-                               rows.count, kind, stream));
+  CUDA_CHECK(cudaMemcpy2DAsync(
+      to, rows.to_stride, from, rows.from_stride, plan.run_bytes, rows.count, kind, stream));
 }
 
-TDesc packed_on_device(const TDesc &desc) { return {desc.shape, desc.dtype, MemLoc::Device}; }
+TDesc packed_on_device(const TDesc &desc) {
+  return {desc.shape, desc.dtype, MemLoc::Device};
+}
 
-// Copies that leave or enter Host memory without rows of equal distance go through packed scratch on
-// the device, so that the host is never read or written outside the stream's order.
+// Copies that leave or enter Host memory without rows of equal distance go through packed scratch
+// on the device, so that the host is never read or written outside the stream's order.
 class CudaCopyTask final : public core::ISyncTask {
 public:
   CudaCopyTask(const TDesc &input, const TDesc &output, const core::SyncCreateCtx &ctx)
       : stream_(ctx.stream), plan_(plan_copy(input, output)), extent_(input.num_bytes()) {
-    if (plan_.run_bytes == 0 || engine_can(plan_)) return;
+    if (plan_.run_bytes == 0 || engine_can(plan_))
+      return;
     runtime::Device &device = runtime::cuda_device(ctx.device);
     if (input.mem_loc == MemLoc::Host)
       scratch_ = runtime::MemoryBlock(device, MemLoc::Device, extent_);
@@ -93,17 +99,19 @@ public:
   core::OpResult execute(core::SyncCtx &ctx) override {
     const core::TView &from = ctx.inputs[0];
     core::TView &to = ctx.outputs[0];
-    if (plan_.run_bytes == 0 || from.data() == to.data()) return core::OpResult::Ok;
+    if (plan_.run_bytes == 0 || from.data() == to.data())
+      return core::OpResult::Ok;
     if (engine_can(plan_)) {
       engine_copy(plan_, from.data(), to.data(), kind(from.desc, to.desc), stream_);
     } else if (from.desc.mem_loc == MemLoc::Host) {
-      CUDA_CHECK(cudaMemcpyAsync(scratch_.get(), from.data(), extent_, cudaMemcpyHostToDevice,
-                                 stream_));
+      CUDA_CHECK(
+          cudaMemcpyAsync(scratch_.get(), from.data(), extent_, cudaMemcpyHostToDevice, stream_));
       pack_on_device(from.desc, scratch_.get(), to.data(), stream_);
     } else if (to.desc.mem_loc == MemLoc::Host) {
       const size_t bytes = packed_on_device(from.desc).num_bytes();
       pack_on_device(from.desc, from.data(), scratch_.get(), stream_);
-      CUDA_CHECK(cudaMemcpyAsync(to.data(), scratch_.get(), bytes, cudaMemcpyDeviceToHost, stream_));
+      CUDA_CHECK(
+          cudaMemcpyAsync(to.data(), scratch_.get(), bytes, cudaMemcpyDeviceToHost, stream_));
     } else {
       pack_on_device(from.desc, from.data(), to.data(), stream_);
     }
@@ -112,7 +120,8 @@ public:
 
 private:
   static cudaMemcpyKind kind(const TDesc &from, const TDesc &to) {
-    if (from.mem_loc == MemLoc::Host) return cudaMemcpyHostToDevice;
+    if (from.mem_loc == MemLoc::Host)
+      return cudaMemcpyHostToDevice;
     return to.mem_loc == MemLoc::Host ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
   }
 
@@ -124,11 +133,13 @@ private:
 
 }  // namespace
 
-void pack_on_device(const TDesc &from_desc, const std::byte *from, std::byte *to,
-                    cudaStream_t stream) {
+void pack_on_device(
+    const TDesc &from_desc, const std::byte *from, std::byte *to, cudaStream_t stream) {
   const CopyPlan plan = plan_copy(from_desc, packed_on_device(from_desc));
-  if (plan.run_bytes == 0) return;
-  if (engine_can(plan)) return engine_copy(plan, from, to, cudaMemcpyDeviceToDevice, stream);
+  if (plan.run_bytes == 0)
+    return;
+  if (engine_can(plan))
+    return engine_copy(plan, from, to, cudaMemcpyDeviceToDevice, stream);
   const size_t element = core::size_of(from_desc.dtype);
   DeviceAxes axes;
   const auto add = [&axes](size_t extent, size_t stride) {
@@ -137,14 +148,20 @@ void pack_on_device(const TDesc &from_desc, const std::byte *from, std::byte *to
     axes.extent[axes.count] = extent;
     axes.from_stride[axes.count++] = stride;
   };
-  for (const CopyAxis &axis : plan.axes) add(axis.count, axis.from_stride);
-  if (plan.run_bytes > element) add(plan.run_bytes / element, element);
+  for (const CopyAxis &axis : plan.axes)
+    add(axis.count, axis.from_stride);
+  if (plan.run_bytes > element)
+    add(plan.run_bytes / element, element);
   const size_t elements = from_desc.num_elements();
   switch (from_desc.dtype) {
-  case core::DType::U8: return launch_pack<uint8_t>(axes, from, to, elements, stream);
-  case core::DType::U16: return launch_pack<uint16_t>(axes, from, to, elements, stream);
-  case core::DType::F32: return launch_pack<float>(axes, from, to, elements, stream);
-  case core::DType::CF32: break;
+  case core::DType::U8:
+    return launch_pack<uint8_t>(axes, from, to, elements, stream);
+  case core::DType::U16:
+    return launch_pack<uint16_t>(axes, from, to, elements, stream);
+  case core::DType::F32:
+    return launch_pack<float>(axes, from, to, elements, stream);
+  case core::DType::CF32:
+    break;
   }
   // Views of complex tensors are aligned to their elements in blocks that are 256-byte aligned.
   launch_pack<float2>(axes, from, to, elements, stream);
@@ -153,8 +170,8 @@ void pack_on_device(const TDesc &from_desc, const std::byte *from, std::byte *to
 void register_transfer_cuda(core::Registry &registry) {
   for (const char *type : {"Upload", "Download", "Memcpy", "Copy"})
     add_device_maker(registry, type, SyncMaker([](const MakeArgs<core::SyncCreateCtx> &args) {
-                       return std::make_unique<CudaCopyTask>(args.inputs[0],
-                                                             args.infer.output_descs[0], args.ctx);
+                       return std::make_unique<CudaCopyTask>(
+                           args.inputs[0], args.infer.output_descs[0], args.ctx);
                      }));
 }
 

@@ -11,7 +11,7 @@
 namespace holoflow::tasks {
 
 /// Enqueues a copy of a Device view into packed Device memory. Throws curaii::CudaError.
-void pack_on_device(const core::TDesc &from_desc, const std::byte *from, std::byte *to,
-                    cudaStream_t stream);
+void pack_on_device(
+    const core::TDesc &from_desc, const std::byte *from, std::byte *to, cudaStream_t stream);
 
 }  // namespace holoflow::tasks

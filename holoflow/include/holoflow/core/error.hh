@@ -13,12 +13,12 @@ class Error : public std::runtime_error {
 public:
   explicit Error(const std::string &message) : std::runtime_error(message) {}
 
-  std::string pass;     ///< compiler pass or phase, "" if none
-  std::string node;     ///< node name, "" if none
-  int slot = -1;        ///< slot index, -1 if none
+  std::string pass;  ///< compiler pass or phase, "" if none
+  std::string node;  ///< node name, "" if none
+  int slot = -1;  ///< slot index, -1 if none
   std::string pointer;  ///< JSON pointer (RFC 6901) into the graph file, "" if unknown
-  int line = 0;         ///< from 1, 0 if unknown
-  int column = 0;       ///< from 1 in bytes, 0 if unknown
+  int line = 0;  ///< from 1, 0 if unknown
+  int column = 0;  ///< from 1 in bytes, 0 if unknown
 };
 
 /// A graph text (JSON or chain) that cannot be read, or a file that is missing. Holds every fault

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The task model: what a task is, what its factory tells the compiler, what the scheduler calls.
 //
-// Life of a task: factory infer() (no device, any thread) → create() or update() (compiler thread) →
-// bind_logger(), bind_storage_access() → the running calls below (section threads) → destructor.
+// Life of a task: factory infer() (no device, any thread) → create() or update() (compiler thread)
+// → bind_logger(), bind_storage_access() → the running calls below (section threads) → destructor.
 #pragma once
 
 #include <atomic>
@@ -34,9 +34,9 @@ namespace holoflow::core {
 /// Expected outcomes of an operation. Failures are exceptions.
 enum class OpResult : uint8_t {
   Ok,
-  NotReady,   ///< try again later; only for try_push and try_pop
+  NotReady,  ///< try again later; only for try_push and try_pop
   Cancelled,  ///< stopped because the run is being stopped
-  Eof,        ///< no more data will come
+  Eof,  ///< no more data will come
 };
 
 /// One call of ISyncTask::execute. Everything is borrowed for the call.
@@ -136,7 +136,7 @@ struct InPlace {
   int in_idx;
   int out_idx;
   bool required = true;  ///< false: the compiler may give the output its own storage instead
-  bool writes = true;    ///< false: a view; the task never writes through it
+  bool writes = true;  ///< false: a view; the task never writes through it
 };
 
 enum class TaskKind { Sync, Async };
@@ -144,9 +144,9 @@ enum class TaskKind { Sync, Async };
 /// What a queue does to rates and depth, in frames.
 struct Window {
   size_t frames_in = 1;  ///< frames per push
-  size_t size = 1;       ///< frames per pop
-  size_t stride = 1;     ///< frames by which a pop advances
-  size_t capacity = 0;   ///< frames that fit, 0 if unknown
+  size_t size = 1;  ///< frames per pop
+  size_t stride = 1;  ///< frames by which a pop advances
+  size_t capacity = 0;  ///< frames that fit, 0 if unknown
 };
 
 /// Memory that a task takes for itself.
@@ -172,18 +172,18 @@ struct InferResult {
   bool yields_ownership = false;
   /// execute() only enqueues, keeps no host state, depends on descriptors, settings, addresses.
   bool capturable = false;
-  std::vector<bool> const_outputs = {};     ///< read again later: nobody may overwrite them
+  std::vector<bool> const_outputs = {};  ///< read again later: nobody may overwrite them
   std::vector<bool> optional_outputs = {};  ///< may stay unpopped
   std::vector<MemoryNeed> own_memory = {};  ///< slots and work areas, for the memory bill
-  std::optional<Window> window = {};        ///< queues and windows
-  std::vector<bool> writes_records = {};    ///< outputs whose records the task writes itself
+  std::optional<Window> window = {};  ///< queues and windows
+  std::vector<bool> writes_records = {};  ///< outputs whose records the task writes itself
 };
 
 /// What a synchronous task gets at creation. `device` is the GPU's index, -1 on the CPU.
 struct SyncCreateCtx {
   cudaStream_t stream = nullptr;
   int device = -1;
-  std::vector<bool> owned_inputs = {};         ///< who owns what after owners gave way
+  std::vector<bool> owned_inputs = {};  ///< who owns what after owners gave way
   std::vector<bool> owned_outputs = {};
   std::vector<size_t> owned_input_bytes = {};  ///< size that the slots of owned inputs need
 };
@@ -204,32 +204,30 @@ class ITaskFactory {
 public:
   virtual ~ITaskFactory() = default;
   /// Checks inputs and settings; throws std::invalid_argument with what was expected and got.
-  [[nodiscard]] virtual InferResult infer(std::span<const TDesc> input_descs,
-                                          const nlohmann::json &settings) const = 0;
+  [[nodiscard]] virtual InferResult infer(
+      std::span<const TDesc> input_descs, const nlohmann::json &settings) const = 0;
 };
 
 class ISyncTaskFactory : public ITaskFactory {
 public:
-  [[nodiscard]] virtual std::unique_ptr<ISyncTask> create(std::span<const TDesc> input_descs,
-                                                          const nlohmann::json &settings,
-                                                          const SyncCreateCtx &ctx) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<ISyncTask> create(
+      std::span<const TDesc> input_descs, const nlohmann::json &settings,
+      const SyncCreateCtx &ctx) const = 0;
   /// Turns the old task into one for the new inputs and settings; the default makes a new one and
   /// drops the old. Only the factory knows what may survive.
-  [[nodiscard]] virtual std::unique_ptr<ISyncTask> update(std::unique_ptr<ISyncTask> old_task,
-                                                          std::span<const TDesc> input_descs,
-                                                          const nlohmann::json &settings,
-                                                          const SyncCreateCtx &ctx) const;
+  [[nodiscard]] virtual std::unique_ptr<ISyncTask> update(
+      std::unique_ptr<ISyncTask> old_task, std::span<const TDesc> input_descs,
+      const nlohmann::json &settings, const SyncCreateCtx &ctx) const;
 };
 
 class IAsyncTaskFactory : public ITaskFactory {
 public:
-  [[nodiscard]] virtual std::unique_ptr<IAsyncTask> create(std::span<const TDesc> input_descs,
-                                                           const nlohmann::json &settings,
-                                                           const AsyncCreateCtx &ctx) const = 0;
-  [[nodiscard]] virtual std::unique_ptr<IAsyncTask> update(std::unique_ptr<IAsyncTask> old_task,
-                                                           std::span<const TDesc> input_descs,
-                                                           const nlohmann::json &settings,
-                                                           const AsyncCreateCtx &ctx) const;
+  [[nodiscard]] virtual std::unique_ptr<IAsyncTask> create(
+      std::span<const TDesc> input_descs, const nlohmann::json &settings,
+      const AsyncCreateCtx &ctx) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<IAsyncTask> update(
+      std::unique_ptr<IAsyncTask> old_task, std::span<const TDesc> input_descs,
+      const nlohmann::json &settings, const AsyncCreateCtx &ctx) const;
 };
 
 }  // namespace holoflow::core

@@ -38,11 +38,11 @@ struct Storage {
 
 /// What the axes of a tensor mean to media people. Never part of a descriptor's equality.
 struct MediaInfo {
-  std::string pixel_format = {};         ///< GStreamer's name ("GRAY8", "RGB", "NV12"), empty if unknown
-  std::string colour_matrix = {};        ///< "bt601", "bt709", …; empty if unknown
-  std::string colour_range = {};         ///< "0-255" or "16-235"; empty if unknown
+  std::string pixel_format = {};  ///< GStreamer's name ("GRAY8", "RGB", "NV12"), empty if unknown
+  std::string colour_matrix = {};  ///< "bt601", "bt709", …; empty if unknown
+  std::string colour_range = {};  ///< "0-255" or "16-235"; empty if unknown
   std::optional<int> channel_axis = {};  ///< axis of the colour channels, if there is one
-  std::optional<size_t> records = {};    ///< number of frame records, where it is not shape[0]
+  std::optional<size_t> records = {};  ///< number of frame records, where it is not shape[0]
 };
 
 /// Describes an n-dimensional array inside a storage. Strides and offset are in bytes.
@@ -58,8 +58,9 @@ struct TDesc {
   /// Packed row-major. Throws std::overflow_error where the byte size does not fit size_t.
   TDesc(std::vector<size_t> shape, DType dtype, MemLoc mem_loc, size_t offset = 0);
   /// Any strides, one per axis; throws std::invalid_argument where their number differs.
-  TDesc(std::vector<size_t> shape, DType dtype, MemLoc mem_loc, std::vector<size_t> strides,
-        size_t offset = 0);
+  TDesc(
+      std::vector<size_t> shape, DType dtype, MemLoc mem_loc, std::vector<size_t> strides,
+      size_t offset = 0);
 
   [[nodiscard]] size_t rank() const noexcept { return shape.size(); }
   /// Product of the shape; 1 for rank 0. Throws std::overflow_error.
@@ -71,7 +72,7 @@ struct TDesc {
   /// Same shape, dtype, location, strides and offset. `media` does not count.
   friend bool operator==(const TDesc &a, const TDesc &b) noexcept {
     return a.dtype == b.dtype && a.mem_loc == b.mem_loc && a.offset == b.offset &&
-           a.shape == b.shape && a.strides == b.strides;
+        a.shape == b.shape && a.strides == b.strides;
   }
 };
 
@@ -123,9 +124,9 @@ struct FrameRecord {
   enum Flags : uint32_t {
     None = 0,
     Discontinuity = 1u << 0,  ///< does not continue the frame before it
-    Gap = 1u << 1,            ///< stands for missing media
-    Corrupted = 1u << 2,      ///< known to be damaged
-    Padding = 1u << 3,        ///< repeats a frame to fill a batch; never emitted
+    Gap = 1u << 1,  ///< stands for missing media
+    Corrupted = 1u << 2,  ///< known to be damaged
+    Padding = 1u << 3,  ///< repeats a frame to fill a batch; never emitted
   };
   static constexpr uint64_t unknown_sequence = ~uint64_t{0};
 

@@ -18,7 +18,7 @@ namespace holoflow::runtime {
 
 /// What a compiled graph takes, in bytes.
 struct MemoryBill {
-  size_t host_bytes = 0;    ///< blocks of the compiler in Host memory (page-locked on a GPU graph)
+  size_t host_bytes = 0;  ///< blocks of the compiler in Host memory (page-locked on a GPU graph)
   size_t device_bytes = 0;  ///< blocks of the compiler in Device memory
   size_t task_host_bytes = 0;
   size_t task_device_bytes = 0;
@@ -32,7 +32,8 @@ struct CompileReport {
   size_t created_blocks = 0, reused_blocks = 0;
   size_t created_streams = 0, reused_streams = 0;
   size_t created_tasks = 0, updated_tasks = 0;
-  std::vector<std::string> notes;  ///< decisions worth telling: owners that gave way, broken aliases
+  std::vector<std::string>
+      notes;  ///< decisions worth telling: owners that gave way, broken aliases
 };
 
 /// Owns what the scheduler refers to; must outlive it.
@@ -46,7 +47,7 @@ struct CompilerOutput {
 
 /// Descriptors that inference found, and the faults that stopped it.
 struct InferredGraph {
-  GraphPlan graph;                  ///< nodes behind a fault have empty inference results
+  GraphPlan graph;  ///< nodes behind a fault have empty inference results
   std::vector<core::Error> faults;  ///< empty when the graph compiles up to inference
 };
 
@@ -62,8 +63,8 @@ struct CompilerConfig {
   std::string trace_filename = "trace_events.json";
 
   Device device = Device::Auto;
-  int cuda_device = -1;                              ///< ordinal, -1 = first
-  std::map<std::string, core::TDesc> inputs = {};    ///< tensor of each Input node, by node name
+  int cuda_device = -1;  ///< ordinal, -1 = first
+  std::map<std::string, core::TDesc> inputs = {};  ///< tensor of each Input node, by node name
   bool share_memory = true;
   size_t memory_budget = 0;
   Replay replay = Replay::Auto;
@@ -86,17 +87,17 @@ public:
   /// Compiles `spec`; resources of `previous` (whose scheduler has ended) are reused where blocks
   /// agree in location and size, streams in position, tasks in name, type and interface. Everything
   /// else of it is gone afterwards. A failure leaves `previous` untouched and usable.
-  [[nodiscard]] std::unique_ptr<CompilerOutput>
-  compile(const core::GraphSpec &spec, std::unique_ptr<CompilerOutput> &&previous = nullptr);
+  [[nodiscard]] std::unique_ptr<CompilerOutput> compile(
+      const core::GraphSpec &spec, std::unique_ptr<CompilerOutput> &&previous = nullptr);
 
   /// What `prepare` made; opaque.
   class Prepared;
   /// The part of a compile that can fail: touches nothing of `previous`.
-  [[nodiscard]] std::unique_ptr<Prepared> prepare(const core::GraphSpec &spec,
-                                                  const CompilerOutput *previous = nullptr);
+  [[nodiscard]] std::unique_ptr<Prepared> prepare(
+      const core::GraphSpec &spec, const CompilerOutput *previous = nullptr);
   /// The rest: moves what is reused out of `previous` and updates tasks.
-  [[nodiscard]] std::unique_ptr<CompilerOutput>
-  commit(std::unique_ptr<Prepared> prepared, std::unique_ptr<CompilerOutput> &&previous = nullptr);
+  [[nodiscard]] std::unique_ptr<CompilerOutput> commit(
+      std::unique_ptr<Prepared> prepared, std::unique_ptr<CompilerOutput> &&previous = nullptr);
 
   /// Passes 1 to 4 alone, without any device (Upload then counts as an alias where the configured
   /// device is not Cuda). Never throws for a faulty graph.

@@ -28,8 +28,8 @@ public:
   [[nodiscard]] virtual int index() const noexcept = 0;
   [[nodiscard]] bool is_gpu() const noexcept { return index() >= 0; }
 
-  /// At least 256-byte aligned. Host memory is page-locked where the device is a GPU. 0 bytes give a
-  /// valid unique pointer too.
+  /// At least 256-byte aligned. Host memory is page-locked where the device is a GPU. 0 bytes give
+  /// a valid unique pointer too.
   [[nodiscard]] virtual std::byte *allocate(core::MemLoc loc, size_t bytes) = 0;
   virtual void free(core::MemLoc loc, std::byte *ptr) noexcept = 0;
 
@@ -50,8 +50,9 @@ public:
   [[nodiscard]] virtual bool query(DeviceEvent event) = 0;
 
   /// Copies `bytes` in stream order, between any two locations.
-  virtual void copy(std::byte *to, core::MemLoc to_loc, const std::byte *from,
-                    core::MemLoc from_loc, size_t bytes, cudaStream_t stream) = 0;
+  virtual void copy(
+      std::byte *to, core::MemLoc to_loc, const std::byte *from, core::MemLoc from_loc,
+      size_t bytes, cudaStream_t stream) = 0;
 
   /// Makes the device current on the calling thread and returns what was current before.
   virtual int select() = 0;
@@ -64,8 +65,8 @@ public:
 /// The CPU.
 [[nodiscard]] Device &host_device();
 
-/// The GPU with that CUDA ordinal, -1 for the first. Loads the CUDA module on the first call. Throws
-/// core::DeviceError that names what is missing: the module, the driver or the GPU.
+/// The GPU with that CUDA ordinal, -1 for the first. Loads the CUDA module on the first call.
+/// Throws core::DeviceError that names what is missing: the module, the driver or the GPU.
 [[nodiscard]] Device &cuda_device(int index = -1);
 
 /// Adds the GPU implementations of the CUDA module to the types in the registry, once for each
@@ -97,7 +98,8 @@ public:
     return *this;
   }
   ~MemoryBlock() {
-    if (ptr_ != nullptr) device_->free(loc_, ptr_);
+    if (ptr_ != nullptr)
+      device_->free(loc_, ptr_);
   }
 
   [[nodiscard]] std::byte *get() const noexcept { return ptr_; }
@@ -130,7 +132,8 @@ public:
     return *this;
   }
   ~Stream() {
-    if (stream_ != nullptr) device_->destroy_stream(stream_);
+    if (stream_ != nullptr)
+      device_->destroy_stream(stream_);
   }
 
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_; }
@@ -157,7 +160,8 @@ public:
     return *this;
   }
   ~Event() {
-    if (event_ != nullptr) device_->destroy_event(event_);
+    if (event_ != nullptr)
+      device_->destroy_event(event_);
   }
 
   [[nodiscard]] DeviceEvent get() const noexcept { return event_; }

@@ -24,22 +24,22 @@ namespace holoflow::runtime {
 struct RecordPlan {
   enum class Source {
     FirstInput,  ///< the very records of input 0, aliased
-    Task,        ///< the task writes them
-    Merged,      ///< one record: newest pts of input 0, duration times `stride`
-    Fifo,        ///< a foreign asynchronous task: the scheduler carries them past it
-    None,        ///< no input and the task writes none: records stay unknown
+    Task,  ///< the task writes them
+    Merged,  ///< one record: newest pts of input 0, duration times `stride`
+    Fifo,  ///< a foreign asynchronous task: the scheduler carries them past it
+    None,  ///< no input and the task writes none: records stay unknown
   };
   Source source = Source::None;
-  size_t count = 1;   ///< records of the output
+  size_t count = 1;  ///< records of the output
   size_t stride = 1;  ///< Merged: frames by which the newest record advances
 };
 
 struct NodePlan {
   core::NodeSpec spec;
-  core::InferResult infer;    ///< ownership masks hold the outcome, after owners gave way
-  std::vector<int> in_tids;   ///< tensor id of each input slot
+  core::InferResult infer;  ///< ownership masks hold the outcome, after owners gave way
+  std::vector<int> in_tids;  ///< tensor id of each input slot
   std::vector<int> out_tids;  ///< tensor id of each output slot
-  std::string group;          ///< the Graph node it was expanded from, "" for none
+  std::string group;  ///< the Graph node it was expanded from, "" for none
   std::vector<RecordPlan> out_records = {};
 };
 
@@ -82,11 +82,11 @@ public:
 
 /// Everything a compiled graph owns. Tasks die first, streams and memory last.
 struct ExecResources {
-  std::map<int, MemoryBlock> memory_blocks;                 ///< by storage id, compiler-owned only
-  std::map<int, Stream> streams;                            ///< by section id
-  std::map<int, std::unique_ptr<core::Storage>> storages;   ///< by storage id
-  std::vector<core::TDesc> tensor_descs;                    ///< by tensor id
-  std::vector<int> tid_to_sid;                              ///< tensor id → storage id
+  std::map<int, MemoryBlock> memory_blocks;  ///< by storage id, compiler-owned only
+  std::map<int, Stream> streams;  ///< by section id
+  std::map<int, std::unique_ptr<core::Storage>> storages;  ///< by storage id
+  std::vector<core::TDesc> tensor_descs;  ///< by tensor id
+  std::vector<int> tid_to_sid;  ///< tensor id → storage id
   std::map<std::string, std::unique_ptr<NodeStorageAdapter>> node_storage_adapters;
   std::map<std::string, std::unique_ptr<core::ITask>> tasks;
 };
@@ -106,7 +106,7 @@ struct NodeLedger {
   uint64_t entered = 0;
   uint64_t left = 0;
   std::map<std::string, uint64_t> dropped = {};  ///< by reason
-  uint64_t skipped = 0;                          ///< by a queue's stride
+  uint64_t skipped = 0;  ///< by a queue's stride
   uint64_t failed = 0;
   uint64_t held = 0;
 };
@@ -115,12 +115,13 @@ struct NodeLedger {
 ///
 /// Threads: start, wait and the destructor belong to one thread; request_stop, is_running,
 /// stop_requested, metrics, ledger, stats and the events may be called from any.
-/// Errors: the first exception of a task ends the run; the first wait() rethrows it as TaskError with
-/// node, type, phase and section, later calls return.
+/// Errors: the first exception of a task ends the run; the first wait() rethrows it as TaskError
+/// with node, type, phase and section, later calls return.
 class Scheduler {
 public:
-  Scheduler(const GraphPlan &graph, const std::vector<Section> &sections, ExecResources &resources,
-            std::chrono::milliseconds metrics_interval = std::chrono::milliseconds(1000));
+  Scheduler(
+      const GraphPlan &graph, const std::vector<Section> &sections, ExecResources &resources,
+      std::chrono::milliseconds metrics_interval = std::chrono::milliseconds(1000));
   ~Scheduler();  ///< stops and waits
   Scheduler(const Scheduler &) = delete;
   Scheduler &operator=(const Scheduler &) = delete;

@@ -20,8 +20,9 @@ namespace holoflow::runtime {
 /// runner is gone).
 class OutputTensor {
 public:
-  OutputTensor(core::TDesc desc, const std::byte *data, std::vector<core::FrameRecord> records,
-               std::function<void()> release);
+  OutputTensor(
+      core::TDesc desc, const std::byte *data, std::vector<core::FrameRecord> records,
+      std::function<void()> release);
   OutputTensor(OutputTensor &&other) noexcept;
   OutputTensor &operator=(OutputTensor &&other) noexcept;
   ~OutputTensor();
@@ -42,34 +43,36 @@ private:
 /// Threads: one thread pushes to an input, one pops from an output; they may differ, and must where
 /// the graph holds fewer frames than one side moves before the other. end, stop and the destructor
 /// may be called from any of them.
-/// Errors: the from_ functions throw GraphError, CompileError, DeviceError; push and pop rethrow the
-/// error that ended the run.
+/// Errors: the from_ functions throw GraphError, CompileError, DeviceError; push and pop rethrow
+/// the error that ended the run.
 class GraphRunner {
 public:
   using Config = CompilerConfig;
 
   /// `registry` may bring tasks of the application's own and must outlive the runner; null: the
   /// built-in tasks.
-  [[nodiscard]] static GraphRunner from_file(const std::filesystem::path &path, Config config = {},
-                                             core::Registry *registry = nullptr);
-  [[nodiscard]] static GraphRunner from_json(std::string_view json, Config config = {},
-                                             core::Registry *registry = nullptr);
-  [[nodiscard]] static GraphRunner from_chain(std::string_view chain, Config config = {},
-                                              core::Registry *registry = nullptr);
+  [[nodiscard]] static GraphRunner from_file(
+      const std::filesystem::path &path, Config config = {}, core::Registry *registry = nullptr);
+  [[nodiscard]] static GraphRunner from_json(
+      std::string_view json, Config config = {}, core::Registry *registry = nullptr);
+  [[nodiscard]] static GraphRunner from_chain(
+      std::string_view chain, Config config = {}, core::Registry *registry = nullptr);
 
   GraphRunner(GraphRunner &&) noexcept;
   GraphRunner &operator=(GraphRunner &&) noexcept;
   ~GraphRunner();
 
-  /// Copies nothing where `frames` is packed Host memory of the input's tensor: it is borrowed until
-  /// `release` is called (exactly once, from any thread). Waits while the graph is full. False where
-  /// the graph takes no more.
-  bool push(const std::string &input, const core::TView &frames,
-            std::vector<core::FrameRecord> records = {}, std::function<void()> release = {},
-            std::optional<DeviceEvent> ready = std::nullopt);
-  bool push(const std::string &input, const void *data, const core::TDesc &desc,
-            std::vector<core::FrameRecord> records = {}, std::function<void()> release = {},
-            std::optional<DeviceEvent> ready = std::nullopt);
+  /// Copies nothing where `frames` is packed Host memory of the input's tensor: it is borrowed
+  /// until `release` is called (exactly once, from any thread). Waits while the graph is full.
+  /// False where the graph takes no more.
+  bool push(
+      const std::string &input, const core::TView &frames,
+      std::vector<core::FrameRecord> records = {}, std::function<void()> release = {},
+      std::optional<DeviceEvent> ready = std::nullopt);
+  bool push(
+      const std::string &input, const void *data, const core::TDesc &desc,
+      std::vector<core::FrameRecord> records = {}, std::function<void()> release = {},
+      std::optional<DeviceEvent> ready = std::nullopt);
   /// The next tensor of an Output; nothing once the graph has drained or was stopped.
   [[nodiscard]] std::optional<OutputTensor> pop(const std::string &output);
 
