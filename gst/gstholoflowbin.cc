@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The GObject around BinState: class, construction, state changes.
+//
+// A bin without children: frames go from its own sink pad into the graph and from the graph to its
+// own source pad. An appsink and an appsrc inside would add two queues, a preroll of their own and
+// events that overtake frames; docs/architecture.md tells more.
 #include "gstholoflowbin.h"
 
 #include "gstholoflowlog.h"
@@ -7,11 +11,11 @@
 using holoflow::gst::BinState;
 
 struct _GstHoloflowBin {
-  GstElement parent;
+  GstBin parent;
   BinState *state;  // owned; a GObject has no constructor of its own
 };
 
-G_DEFINE_FINAL_TYPE(GstHoloflowBin, gst_holoflow_bin, GST_TYPE_ELEMENT)
+G_DEFINE_FINAL_TYPE(GstHoloflowBin, gst_holoflow_bin, GST_TYPE_BIN)
 GST_ELEMENT_REGISTER_DEFINE(holoflowbin, "holoflowbin", GST_RANK_NONE, GST_TYPE_HOLOFLOW_BIN)
 
 namespace holoflow::gst {

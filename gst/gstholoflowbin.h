@@ -14,7 +14,7 @@
 
 G_BEGIN_DECLS
 #define GST_TYPE_HOLOFLOW_BIN (gst_holoflow_bin_get_type())
-G_DECLARE_FINAL_TYPE(GstHoloflowBin, gst_holoflow_bin, GST, HOLOFLOW_BIN, GstElement)
+G_DECLARE_FINAL_TYPE(GstHoloflowBin, gst_holoflow_bin, GST, HOLOFLOW_BIN, GstBin)
 GST_ELEMENT_REGISTER_DECLARE(holoflowbin)
 G_END_DECLS
 
