@@ -209,7 +209,9 @@ void GraphModel::merge_settings() {
   std::vector<std::string> names;
   for (const auto &node : spec_.nodes)
     names.push_back(node.name);
-  for (const auto &[name, params] : patch.items()) {
+  for (const auto &item : patch.items()) {
+    const std::string &name = item.key();
+    const nlohmann::json &params = item.value();
     const auto node = std::find_if(spec_.nodes.begin(), spec_.nodes.end(), [&](const auto &each) {
       return each.name == name;
     });

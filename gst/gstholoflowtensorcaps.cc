@@ -17,7 +17,7 @@ constexpr size_t nnstreamer_rank_limit = 16;
 
 // Axes of a text like "1,480,640"; blanks around numbers are allowed.
 std::vector<size_t> parse_axes(std::string_view text, char separator, const std::string &field) {
-  const auto refuse = [&] [[noreturn]] {
+  const auto refuse = [&] {
     throw CapsError(
         "expected " + field + " as positive numbers separated by \"" + separator + "\", got \"" +
         std::string(text) + "\"");

@@ -52,9 +52,9 @@ public:
     const auto &edge = plan_.spec->edges[index];
     const auto from = find_node(edge.from, index);
     const auto to = find_node(edge.to, index);
-    const bool slots_are_sound = check_slot(edge.out_idx, "output", edge.from, index) &
-        check_slot(edge.in_idx, "input", edge.to, index);
-    if (from < 0 || to < 0 || !slots_are_sound) {
+    const bool output_is_sound = check_slot(edge.out_idx, "output", edge.from, index);
+    const bool input_is_sound = check_slot(edge.in_idx, "input", edge.to, index);
+    if (from < 0 || to < 0 || !output_is_sound || !input_is_sound) {
       plan_.edge_faulty[index] = true;
       // A node with a broken connection cannot be judged.
       if (to >= 0)

@@ -57,7 +57,7 @@ public:
   Impl(
       const GraphPlan &graph, const std::vector<Section> &sections, ExecResources &resources,
       std::chrono::milliseconds metrics_interval)
-      : sections_(sections), wakers_(sections.size()),
+      : wakers_(sections.size()),
         nodes_(graph, sections, resources, router_, wakers_), metrics_(metrics_interval) {
     for (size_t id = 0; id < sections.size(); ++id)
       runners_.emplace_back(sections[id], nodes_, wakers_[id], state_, resources);
@@ -154,7 +154,6 @@ private:
 
   void join() { threads_.clear(); }
 
-  const std::vector<Section> &sections_;
   holoflow_event::Router router_;
   std::deque<Waker> wakers_;  // one per section; a deque, because wakers do not move
   NodeRuntimes nodes_;
