@@ -126,7 +126,25 @@ std::vector<FrameRecord> records_of(GstBuffer *buffer, const InputStream &stream
   return records;
 }
 
+// gst_video_frame_map only asserts that the buffer's own description fits the caps.
+void refuse_other_picture(GstBuffer *buffer, const GstVideoInfo &video) {
+  const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
+  if (meta == nullptr)
+    return;
+  const auto width = static_cast<guint>(GST_VIDEO_INFO_WIDTH(&video));
+  const auto height = static_cast<guint>(GST_VIDEO_INFO_HEIGHT(&video));
+  if (meta->format == GST_VIDEO_INFO_FORMAT(&video) && meta->width >= width &&
+      meta->height >= height)
+    return;
+  throw CapsError(
+      "expected a buffer of " + std::string(GST_VIDEO_INFO_NAME(&video)) + " " +
+      std::to_string(width) + "x" + std::to_string(height) + " as the caps say, got " +
+      gst_video_format_to_string(meta->format) + " " + std::to_string(meta->width) + "x" +
+      std::to_string(meta->height));
+}
+
 runtime::InputFrames map_picture(BufferPtr buffer, const InputStream &stream) {
+  refuse_other_picture(buffer.get(), stream.video);
   auto *frame = new GstVideoFrame;
   if (!gst_video_frame_map(frame, &stream.video, buffer.get(), GST_MAP_READ)) {
     delete frame;

@@ -152,7 +152,7 @@ core::OpResult OutputPort::on_frames(runtime::OutputFrames &&frames) {
   const auto layout = layout_;
   if (stopped || flow_ != GST_FLOW_OK || layout == nullptr) {
     const auto result = stopped ? core::OpResult::Cancelled : core::OpResult::Eof;
-    lock.unlock();
+    lock.unlock();  // the Output counts what is turned away
     if (frames.release)
       frames.release();
     return result;
@@ -171,6 +171,12 @@ core::OpResult OutputPort::on_frames(runtime::OutputFrames &&frames) {
     frames_out_ = std::max(frames_out_, newest + 1);
   release_waiting(frames_out_);
   return core::OpResult::Ok;
+}
+
+// What is queued will not leave. With the lock.
+void OutputPort::drop_queued() {
+  buffers_dropped_ += queued_buffers_;
+  queued_buffers_ = 0;
 }
 
 void OutputPort::on_end(bool eof) {
@@ -213,7 +219,7 @@ bool OutputPort::activate(bool active) {
     std::lock_guard lock(mutex_);
     dropped.swap(queue_);
     dropped_waiting.swap(waiting_);
-    queued_buffers_ = 0;
+    drop_queued();
     eos_.reset();
     caps_.reset();
     layout_.reset();
@@ -256,7 +262,7 @@ void OutputPort::flush_stop(EventPtr event) {
     auto kept = take_sticky();
     dropped.swap(queue_);
     dropped_waiting.swap(waiting_);
-    queued_buffers_ = 0;
+    drop_queued();
     for (auto &item : kept)
       waiting_.push_back({std::move(item), 0});
     eos_.reset();
@@ -284,14 +290,14 @@ void OutputPort::reconfigure() {
     flow_ = GST_FLOW_OK;
 }
 
-uint64_t OutputPort::buffers_out() const {
+OutputPort::Counts OutputPort::counts() const {
   std::lock_guard lock(mutex_);
-  return buffers_out_;
+  return {buffers_out_, buffers_dropped_, queued_buffers_ + (pushing_ ? 1 : 0)};
 }
 
 void OutputPort::reset_count() {
   std::lock_guard lock(mutex_);
-  buffers_out_ = 0;
+  buffers_out_ = buffers_dropped_ = 0;
 }
 
 CapsPtr OutputPort::current_caps() const {
@@ -317,6 +323,7 @@ void OutputPort::push_next() {
     queue_.pop_front();
     if (item.buffer != nullptr) {
       --queued_buffers_;
+      pushing_ = true;
       not_full_.notify_one();
     }
     if (ask_again_)
@@ -324,9 +331,11 @@ void OutputPort::push_next() {
     ask_again_ = false;
   }
   if (item.event != nullptr)
-    push_event(std::move(item));
-  else
-    push_buffer(std::move(item.buffer));
+    return push_event(std::move(item));
+  const bool left = push_buffer(std::move(item.buffer));
+  std::lock_guard lock(mutex_);
+  pushing_ = false;
+  ++(left ? buffers_out_ : buffers_dropped_);
 }
 
 void OutputPort::push_event(Item item) {
@@ -341,11 +350,11 @@ void OutputPort::push_event(Item item) {
   gst_pad_push_event(pad_, item.event.release());
 }
 
-void OutputPort::push_buffer(BufferPtr buffer) {
+bool OutputPort::push_buffer(BufferPtr buffer) {
   {
     std::lock_guard lock(mutex_);
     if (flow_ != GST_FLOW_OK)
-      return;  // downstream wants no more; events still pass
+      return false;  // downstream wants no more; events still pass
   }
   if (pushed_layout_ != nullptr && pushed_layout_->kind == CapsRow::Kind::Video &&
       !packed_is_default(*pushed_layout_)) {
@@ -356,14 +365,13 @@ void OutputPort::push_buffer(BufferPtr buffer) {
           element_, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NO_SPACE_LEFT,
           "there is not enough memory for an output frame", "");
       answer(GST_FLOW_ERROR);
-      return;
+      return false;
     }
   }
   const GstFlowReturn flow = gst_pad_push(pad_, buffer.release());
   if (flow != GST_FLOW_OK)
-    return answer(flow);
-  std::lock_guard lock(mutex_);
-  ++buffers_out_;
+    answer(flow);
+  return flow == GST_FLOW_OK;
 }
 
 bool OutputPort::takes_video_meta() {
@@ -389,7 +397,7 @@ void OutputPort::answer(GstFlowReturn flow) {
       if (item.event != nullptr)
         dropped.push_back(std::move(item));
     dropped.swap(queue_);
-    queued_buffers_ = 0;
+    drop_queued();
     not_full_.notify_all();
   }
   on_flow_(flow);

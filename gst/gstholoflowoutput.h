@@ -58,7 +58,12 @@ public:
   [[nodiscard]] GstFlowReturn flow() const;
   /// The pad was linked or its peer wants another allocation.
   void reconfigure();
-  [[nodiscard]] uint64_t buffers_out() const;
+  /// Buffers since reset_count: those that left, those given up by flushes, stops and downstream's
+  /// end, those still here.
+  struct Counts {
+    uint64_t out, dropped, held;
+  };
+  [[nodiscard]] Counts counts() const;
   void reset_count();
   [[nodiscard]] CapsPtr current_caps() const;
 
@@ -80,7 +85,8 @@ private:
 
   static void run_task(gpointer self);
   void push_next();
-  void push_buffer(BufferPtr buffer);
+  /// Whether downstream took it.
+  bool push_buffer(BufferPtr buffer);
   void push_event(Item item);
   void answer(GstFlowReturn flow);
   [[nodiscard]] bool takes_video_meta();
@@ -90,6 +96,7 @@ private:
   void release_waiting(uint64_t frames_out);
   void release_all();
   void append(Item item);
+  void drop_queued();
   void append_eos(EventPtr event);
   void restart_stream();
   [[nodiscard]] std::deque<Item> take_sticky();
@@ -114,6 +121,8 @@ private:
   GstFlowReturn flow_ = GST_FLOW_OK;
   uint64_t frames_out_ = 0;  // of this run: highest sequence number that left plus one
   uint64_t buffers_out_ = 0;
+  uint64_t buffers_dropped_ = 0;
+  bool pushing_ = false;  // the task has a buffer in hand
   CapsPtr caps_;  // queued last
   std::shared_ptr<const OutputLayout> layout_;  // of frames that on_frames brings
   bool ask_again_ = false;  // allocation is to be negotiated anew

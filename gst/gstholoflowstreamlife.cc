@@ -180,7 +180,8 @@ void Stream::count_run() {
   const auto counts = count(run_->scheduler->ledger(), *run_);
   std::lock_guard lock(state_mutex_);
   totals_.entered += counts.entered;
-  totals_.dropped += counts.dropped;
+  // What a run that was stopped still held will never come out.
+  totals_.dropped += counts.dropped + counts.held;
   totals_.failed += counts.failed;
 }
 
@@ -280,14 +281,17 @@ StructurePtr Stream::stats() const {
             nullptr);
     }
     std::lock_guard state_lock(state_mutex_);
-    now.entered += totals_.entered;
+    now.entered += totals_.entered + dropped_;
     now.dropped += totals_.dropped + dropped_;
     now.failed += totals_.failed;
   }
+  const auto output = output_.counts();
+  now.dropped += output.dropped;
+  now.held += output.held;
   std::lock_guard lock(state_mutex_);
   return StructurePtr(gst_structure_new(
       "application/x-holoflow-stats", "in", G_TYPE_UINT64, static_cast<guint64>(now.entered), "out",
-      G_TYPE_UINT64, static_cast<guint64>(output_.buffers_out()), "dropped", G_TYPE_UINT64,
+      G_TYPE_UINT64, static_cast<guint64>(output.out), "dropped", G_TYPE_UINT64,
       static_cast<guint64>(now.dropped), "failed", G_TYPE_UINT64, static_cast<guint64>(now.failed),
       "in-flight", G_TYPE_UINT64, static_cast<guint64>(now.held), "device", G_TYPE_STRING,
       device_.c_str(), "nodes", GST_TYPE_STRUCTURE, nodes.get(), nullptr));

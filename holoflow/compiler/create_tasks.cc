@@ -46,40 +46,39 @@ void settle(const Plan &plan, cudaStream_t stream) {
     plan.device->synchronize(stream);
 }
 
+/// A new task, or the old one brought up to date. Factories that take the compile's context make
+/// their tasks anew: only their create knows it.
+template <typename Contextual, typename Task, typename Factory, typename Context>
+std::unique_ptr<Task> make_from(
+    const Plan &plan, size_t index, const Factory &factory, const Context &context,
+    std::unique_ptr<Task> old) {
+  const auto &node = plan.graph.nodes[index];
+  const auto &inputs = node.infer.input_descs;
+  if (const auto *contextual = dynamic_cast<const Contextual *>(&factory)) {
+    old.reset();
+    return contextual->create_in(plan.context(index), inputs, node.spec.settings, context);
+  }
+  if (old != nullptr)
+    return factory.update(std::move(old), inputs, node.spec.settings, context);
+  return factory.create(inputs, node.spec.settings, context);
+}
+
 std::unique_ptr<core::ITask> make_sync(
     const Plan &plan, size_t index, std::unique_ptr<core::ISyncTask> old) {
-  const auto &node = plan.graph.nodes[index];
-  const auto &factory = plan.registry->get_sync(node.spec.kind);
   const auto context = sync_context(plan, index);
-  std::unique_ptr<core::ISyncTask> task;
-  if (const auto *contextual = dynamic_cast<const tasks::IContextualSyncFactory *>(&factory)) {
-    old.reset();
-    task = contextual->create_in(
-        plan.context(index), node.infer.input_descs, node.spec.settings, context);
-  } else if (old != nullptr) {
-    task = factory.update(std::move(old), node.infer.input_descs, node.spec.settings, context);
-  } else {
-    task = factory.create(node.infer.input_descs, node.spec.settings, context);
-  }
+  auto task = make_from<tasks::IContextualSyncFactory>(
+      plan, index, plan.registry->get_sync(plan.graph.nodes[index].spec.kind), context,
+      std::move(old));
   settle(plan, context.stream);
   return task;
 }
 
 std::unique_ptr<core::ITask> make_async(
     const Plan &plan, size_t index, std::unique_ptr<core::IAsyncTask> old) {
-  const auto &node = plan.graph.nodes[index];
-  const auto &factory = plan.registry->get_async(node.spec.kind);
   const auto context = async_context(plan, index);
-  std::unique_ptr<core::IAsyncTask> task;
-  if (const auto *contextual = dynamic_cast<const tasks::IContextualAsyncFactory *>(&factory)) {
-    old.reset();
-    task = contextual->create_in(
-        plan.context(index), node.infer.input_descs, node.spec.settings, context);
-  } else if (old != nullptr) {
-    task = factory.update(std::move(old), node.infer.input_descs, node.spec.settings, context);
-  } else {
-    task = factory.create(node.infer.input_descs, node.spec.settings, context);
-  }
+  auto task = make_from<tasks::IContextualAsyncFactory>(
+      plan, index, plan.registry->get_async(plan.graph.nodes[index].spec.kind), context,
+      std::move(old));
   settle(plan, context.producer_stream);
   settle(plan, context.consumer_stream);
   return task;

@@ -2,6 +2,8 @@
 // Builds the runtime side of a plan once, so that an iteration only walks vectors.
 #include "holoflow/runtime/node_runtime.hh"
 
+#include <algorithm>
+
 namespace holoflow::runtime {
 
 namespace {
@@ -18,6 +20,11 @@ std::vector<int> slots_of(const std::vector<bool> &mask) {
 
 size_t NodeRuntime::frames_per_pop() const {
   return output_records.empty() ? 1 : output_records.front().size();
+}
+
+size_t NodeRuntime::frames_taken_per_pop() const {
+  const auto frames = frames_per_pop();
+  return plan->infer.window ? std::min(frames, plan->infer.window->stride) : frames;
 }
 
 NodeRuntimes::NodeRuntimes(

@@ -19,6 +19,7 @@ namespace holoflow::runtime {
 struct NodeCounters {
   std::atomic<uint64_t> runs{0};
   std::atomic<uint64_t> duration_ns{0};
+  std::atomic<uint64_t> aborted_frames{0};  ///< given to an iteration that did not finish, this run
 };
 
 struct NodeRuntime {
@@ -39,6 +40,8 @@ struct NodeRuntime {
 
   /// Frames that one pop brings, for the end of foreign tasks.
   [[nodiscard]] size_t frames_per_pop() const;
+  /// Frames that one pop takes out of the task: windows may overlap.
+  [[nodiscard]] size_t frames_taken_per_pop() const;
 };
 
 /// All nodes of a graph and the records between them.

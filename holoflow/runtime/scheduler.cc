@@ -8,6 +8,7 @@
 //                               each ends within its current call
 #include <pthread.h>
 
+#include <algorithm>
 #include <deque>
 #include <thread>
 
@@ -76,6 +77,7 @@ public:
     state_.begin_run();
     rethrown_ = false;
     for (auto &node : nodes_) {
+      node->counters.aborted_frames = 0;
       if (node->link != nullptr)
         node->link->begin_run();
       if (node->observer != nullptr)
@@ -120,6 +122,10 @@ public:
         continue;
       auto ledger =
           source != nullptr ? ledger_of(source->ledger_view()) : ledger_of_foreign(*node->link);
+      if (const auto aborted = std::min(node->counters.aborted_frames.load(), ledger.left)) {
+        ledger.left -= aborted;
+        ledger.dropped["stopped"] += aborted;
+      }
       if (node->link != nullptr && node->link->discarded() > 0) {
         ledger.entered += node->link->discarded();
         ledger.dropped["consumer-ended"] += node->link->discarded();

@@ -82,10 +82,22 @@ OpResult SectionRunner::iterate() {
   if (result != OpResult::Ok)
     return result;
   release_outputs();
+  iteration_.clear();
   return everyone_behind_has_ended() ? OpResult::Eof : OpResult::Ok;
 }
 
+// Frames that left a source or a queue for an iteration that did not finish are lost, unless an
+// Output had them in hand: it counts them itself.
+void SectionRunner::count_aborted_frames() {
+  if (current_node_ != nullptr && current_node_->sync != nullptr && current_node_->outputs.empty())
+    return;
+  for (auto *node : iteration_.finished)
+    if (node->link != nullptr || node->inputs.empty())
+      node->counters.aborted_frames += node->frames_taken_per_pop();
+}
+
 void SectionRunner::end(OpResult reason) {
+  count_aborted_frames();
   // Device work may still read memory that the neighbours free or reuse.
   if (device_is_behind_)
     wait_for_device();
@@ -191,9 +203,9 @@ OpResult SectionRunner::execute_nodes() {
 }
 
 OpResult SectionRunner::execute(NodeRuntime &node) {
-  enter(node, "execute");
   if (state_.cancelled)
     return OpResult::Cancelled;
+  enter(node, "execute");
   // A host node reads what the device wrote, or overwrites what it still reads.
   if (!node.touches_device && device_is_behind_)
     wait_for_device();

@@ -48,6 +48,7 @@ private:
   core::OpResult loop();
   core::OpResult iterate();
   void end(core::OpResult reason);
+  void count_aborted_frames();
 
   core::OpResult acquire_inputs();
   core::OpResult pop_consumers();

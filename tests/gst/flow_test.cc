@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Buffers in, buffers out: counts, preroll, end of stream, repeated starts, small and hungry pools.
+#include <gst/video/video.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -274,6 +275,23 @@ TEST(Flow, ADownstreamThatKeepsTwentyBuffersDoesNotStopTheGraph) {
     for (GstBuffer *buffer : kept)
       gst_buffer_unref(buffer);
   }
+}
+
+TEST(Flow, ABufferThatDescribesAnotherPictureIsDroppedWithAWarning) {
+  Harness harness(passthrough());
+  gst_harness_set_src_caps_str(
+      harness.get(), "video/x-raw,format=GRAY8,width=32,height=24,framerate=30/1");
+  GstBuffer *buffer = buffer_of(noise(32 * 24));
+  gst_buffer_add_video_meta(buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, 16, 48);
+  EXPECT_EQ(gst_harness_push(harness.get(), buffer), GST_FLOW_OK);
+  const auto warnings = harness.messages(GST_MESSAGE_WARNING);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(
+      warnings[0].text.find("expected a buffer of GRAY8 32x24 as the caps say, got GRAY8 16x48"),
+      std::string::npos)
+      << warnings[0].text;
+  EXPECT_EQ(harness.stat("in"), 1u);
+  EXPECT_EQ(harness.stat("dropped"), 1u);
 }
 
 TEST(Flow, BuffersOutliveTheElement) {

@@ -392,6 +392,11 @@ TEST(Stream, AFlushForgetsFramesAndTheStreamGoesOn) {
         (std::vector<std::string>{"segment", "buffer 500", "buffer 510", "buffer 520", "eos"}));
     EXPECT_EQ(std::count(items.begin(), items.end(), "tag"), 1);
     EXPECT_EQ(std::count(items.begin(), items.end(), "caps"), 1);
+    // What the flush took is counted, wherever it was.
+    EXPECT_EQ(harness.stat("in-flight"), 0u);
+    EXPECT_EQ(
+        harness.stat("in"), harness.stat("out") + harness.stat("dropped") + harness.stat("failed"));
+    EXPECT_EQ(harness.stat("in"), 6u);
   }
 }
 
