@@ -82,6 +82,13 @@ tests() {
   for program in "$here"/tests/test_*; do
     run_gtest "$(basename "$program")" "$program" --gtest_filter="${1:-*}"
   done
+  local status=0
+  "$here/tests/api_cuda" >"$logs/api_cuda.log" 2>&1 || status=$?
+  case "$status" in
+    0) passed=$((passed + 1)); cat "$logs/api_cuda.log" ;;
+    77) skipped=$((skipped + 1)) ;;
+    *) fail "api_cuda (exit status $status)"; cat "$logs/api_cuda.log" ;;
+  esac
 }
 
 sanitizer() {
