@@ -47,7 +47,7 @@ copy_project() {
   # Programs, and libraries that tests load themselves.
   (cd "$tree" && find tests examples -type f -executable -not -path 'tests/shared_cudart/*' \
     -exec cp --parents {} "../../$bundle/" \; 2>/dev/null) || true
-  find "$bundle" -type f -exec strip --strip-debug {} \;
+  find "$bundle" -type f -exec strip --strip-unneeded {} \;
   # What tests and examples read.
   find examples tests -type f \( -name '*.json' -o -name '*.py' -o -name '*.sh' -o -name '*.npy' \
     -o -name '*.png' \) -exec cp --parents {} "$bundle/source/" \;
