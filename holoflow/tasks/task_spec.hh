@@ -50,6 +50,7 @@ struct InferContext {
   std::string node_name = {};
   /// Tensors of the Input nodes by node name; null or absent: the Input cannot be inferred.
   const std::map<std::string, core::TDesc> *graph_inputs = nullptr;
+  size_t min_slots = 0;  ///< frames that an asynchronous node must hold, 0 = as its params say
 };
 
 /// A factory that takes the compile's context; the compiler prefers these calls to the plain ones.
