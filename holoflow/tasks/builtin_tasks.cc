@@ -11,6 +11,7 @@ void register_builtin_tasks(core::Registry &registry) {
   tasks::register_elementwise(registry);
   tasks::register_arithmetic(registry);
   tasks::register_affine(registry);
+  tasks::register_clip(registry);
   tasks::register_conversion(registry);
   tasks::register_normalize(registry);
   tasks::register_slice(registry);

@@ -15,6 +15,7 @@ void register_builtin_tasks_cuda(core::Registry &registry) {
   register_elementwise_cuda(registry);
   register_arithmetic_cuda(registry);
   register_affine_cuda(registry);
+  register_clip_cuda(registry);
   register_conversion_cuda(registry);
   register_normalize_cuda(registry);
   register_fft_cuda(registry);

@@ -10,6 +10,7 @@ namespace holoflow::tasks {
 void register_elementwise(core::Registry &registry);
 void register_arithmetic(core::Registry &registry);
 void register_affine(core::Registry &registry);
+void register_clip(core::Registry &registry);
 void register_conversion(core::Registry &registry);
 void register_normalize(core::Registry &registry);
 void register_slice(core::Registry &registry);
@@ -22,10 +23,11 @@ void register_fftshift(core::Registry &registry);
 void register_filter2d(core::Registry &registry);
 
 // In the CUDA module: add the makers for Device tensors. Called from builtin_tasks_cuda.cc. Slice
-// has none: a view moves no data, so its Host task serves both.
+// and Transpose have none: a view moves no data, so their Host tasks serve both.
 void register_elementwise_cuda(core::Registry &registry);
 void register_arithmetic_cuda(core::Registry &registry);
 void register_affine_cuda(core::Registry &registry);
+void register_clip_cuda(core::Registry &registry);
 void register_conversion_cuda(core::Registry &registry);
 void register_normalize_cuda(core::Registry &registry);
 void register_transfer_cuda(core::Registry &registry);
