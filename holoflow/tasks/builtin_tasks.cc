@@ -14,6 +14,7 @@ void register_builtin_tasks(core::Registry &registry) {
   tasks::register_clip(registry);
   tasks::register_conversion(registry);
   tasks::register_normalize(registry);
+  tasks::register_reduction(registry);
   tasks::register_slice(registry);
   tasks::register_fft(registry);
   tasks::register_fftshift(registry);
