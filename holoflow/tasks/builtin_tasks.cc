@@ -16,6 +16,8 @@ void register_builtin_tasks(core::Registry &registry) {
   tasks::register_normalize(registry);
   tasks::register_reduction(registry);
   tasks::register_slice(registry);
+  tasks::register_reshape(registry);
+  tasks::register_transpose(registry);
   tasks::register_fft(registry);
   tasks::register_fftshift(registry);
   tasks::register_filter2d(registry);
