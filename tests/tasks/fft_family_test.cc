@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // FFT, IFFT and the transforms with half spectra against the textbook and NumPy, on Host and on
 // CUDA. FFT2 and IFFT2 have a file of their own.
+#include <limits>
 #include <numeric>
 
 #include "tests/tasks/reference_dft.hh"
@@ -11,6 +12,9 @@ namespace {
 
 using core::DType;
 using nlohmann::json;
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 struct Case {
   std::string type;
@@ -282,6 +286,12 @@ std::vector<TaskVector> numpy_vectors() {
            {3}, {{1.333333333, .666666667}, {-.744016936, -1.199358737}, {.410683603, .53269207}})},
        rounding},
       {"ignored imaginary parts", "IRFFT", {}, {half}, {f32({4}, {2, -1, 0, 0})}, rounding},
+      {"ignored though no numbers",
+       "IRFFT",
+       {},
+       {cf32({3}, {{1, nan}, {2, 1}, {3, inf}})},
+       {f32({4}, {2, -1, 0, 0})},
+       rounding},
       {"an odd length has none at its end",
        "IRFFT",
        {{"n", 5}},

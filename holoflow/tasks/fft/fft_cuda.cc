@@ -3,7 +3,6 @@
 // needed.
 #include <cstdint>
 
-#include "holoflow/core/error.hh"
 #include "holoflow/tasks/families.hh"
 #include "holoflow/tasks/fft/device_transform.hh"
 #include "holoflow/tasks/fft/fft.hh"
@@ -23,22 +22,20 @@ float *floats(const runtime::MemoryBlock &block) {
   return reinterpret_cast<float *>(block.get());
 }
 
-/// Built-in tasks keep frames where has_paired_frames() expects them; a task of somebody else may
-/// own its slots.
-void require_pair(const float *array) {
-  if (reinterpret_cast<uintptr_t>(array) % (2 * sizeof(float)) != 0)
-    throw core::DeviceError(
-        "expected real numbers at an address that is a multiple of 8, as cuFFT reads them in pairs,"
-        " got another one; add a \"Copy\" node beside the task that owns this memory");
+/// cuFFT reads and writes real arrays in pairs.
+bool is_pair_aligned(const float *array) {
+  return reinterpret_cast<uintptr_t>(array) % (2 * sizeof(float)) == 0;
 }
 
 /// What all three share: the array's order, and how the input gets into it.
 class DeviceFftTask : public core::ISyncTask {
 protected:
-  DeviceFftTask(const FftProblem &problem, DType array_dtype, cudaStream_t stream)
+  DeviceFftTask(
+      const FftProblem &problem, DType array_dtype, runtime::Device &device, cudaStream_t stream)
       : order_(fft_order(problem)), forward_(problem.direction == FftDirection::Forward),
         scale_(problem.scale), empty_(problem.output.num_elements() == 0), stream_(stream),
-        real_input_(problem.source.dtype == DType::F32), real_array_(array_dtype == DType::F32),
+        real_input_(problem.source.dtype == DType::F32), device_(device),
+        real_array_(array_dtype == DType::F32),
         array_bytes_(TDesc(problem.array_shape, array_dtype, MemLoc::Device).num_bytes()) {}
 
   void into_array(const float *in, float *array, float scale) const {
@@ -51,6 +48,14 @@ protected:
     } else {
       gather_complex(order_.from_input, in, array, scale, stream_);
     }
+  }
+
+  /// Memory for a real array that cuFFT cannot take as it lies. It is there from the beginning
+  /// where that can be foreseen; other tasks' slots may begin anywhere, which shows only now.
+  float *real_scratch(size_t bytes) {
+    if (real_scratch_.get() == nullptr)
+      real_scratch_ = runtime::MemoryBlock(device_, MemLoc::Device, bytes);
+    return floats(real_scratch_);
   }
 
   TransformOrder order_;
@@ -71,6 +76,8 @@ private:
     }
   }
 
+  runtime::Device &device_;
+  runtime::MemoryBlock real_scratch_;
   bool real_array_;
   size_t array_bytes_;
 };
@@ -82,7 +89,7 @@ private:
 class ComplexTask final : public DeviceFftTask {
 public:
   ComplexTask(const FftProblem &problem, runtime::Device &device, cudaStream_t stream)
-      : DeviceFftTask(problem, DType::CF32, stream),
+      : DeviceFftTask(problem, DType::CF32, device, stream),
         transform_(
             TransformKind::Complex, order_.lengths, order_.batch, stream, order_.batch_place),
         work_(device, MemLoc::Device, transform_.work_bytes()) {
@@ -121,16 +128,14 @@ private:
 class RealToHalfTask final : public DeviceFftTask {
 public:
   RealToHalfTask(const FftProblem &problem, runtime::Device &device, cudaStream_t stream)
-      : DeviceFftTask(problem, DType::F32, stream),
+      : DeviceFftTask(problem, DType::F32, device, stream),
         transform_(
             TransformKind::RealToHalf, order_.lengths, order_.batch, stream, order_.batch_place),
         work_(device, MemLoc::Device, transform_.work_bytes()),
-        straight_(order_.input_is_in_order && has_paired_frames(problem.source)) {
+        real_bytes_(TDesc(problem.array_shape, DType::F32, MemLoc::Device).num_bytes()) {
     transform_.set_work_area(work_.get());
-    if (!straight_)
-      array_ = runtime::MemoryBlock(
-          device, MemLoc::Device,
-          TDesc(problem.array_shape, DType::F32, MemLoc::Device).num_bytes());
+    if (!order_.input_is_in_order || !has_paired_frames(problem.source))
+      (void)real_scratch(real_bytes_);
     if (!order_.output_is_in_order)
       staging_ = runtime::MemoryBlock(device, MemLoc::Device, problem.output.num_bytes());
   }
@@ -141,14 +146,14 @@ public:
     if (empty_)
       return OpResult::Ok;
     float scale = scale_;  // what is left to do of it
-    if (straight_) {
-      require_pair(in);
-    } else {
-      into_array(in, floats(array_), scale);
+    if (!order_.input_is_in_order || !is_pair_aligned(in)) {
+      float *array = real_scratch(real_bytes_);
+      into_array(in, array, scale);
       scale = 1;
+      in = array;
     }
     float *spectra = order_.output_is_in_order ? out : floats(staging_);
-    transform_.real_to_half(straight_ ? in : floats(array_), spectra);
+    transform_.real_to_half(in, spectra);
     if (spectra != out || scale != 1)
       gather_complex(order_.to_output, spectra, out, scale, stream_);
     return OpResult::Ok;
@@ -157,8 +162,7 @@ public:
 private:
   DeviceTransform transform_;
   runtime::MemoryBlock work_;
-  bool straight_;
-  runtime::MemoryBlock array_;  // empty where the input serves
+  size_t real_bytes_;
   runtime::MemoryBlock staging_;  // empty where the output serves
 };
 
@@ -168,7 +172,7 @@ private:
 class HalfToRealTask final : public DeviceFftTask {
 public:
   HalfToRealTask(const FftProblem &problem, runtime::Device &device, cudaStream_t stream)
-      : DeviceFftTask(problem, DType::CF32, stream), one_point_(order_.lengths.back() == 1),
+      : DeviceFftTask(problem, DType::CF32, device, stream), one_point_(order_.lengths.back() == 1),
         edges_(half_spectrum_edges(order_.lengths, order_.batch, order_.batch_place)),
         transform_(
             one_point_ ? TransformKind::Complex : TransformKind::HalfToReal, order_.lengths,
@@ -177,10 +181,11 @@ public:
         spectra_(
             device, MemLoc::Device,
             TDesc(problem.array_shape, DType::CF32, MemLoc::Device).num_bytes()),
-        straight_(!one_point_ && order_.output_is_in_order && has_paired_frames(problem.output)) {
+        straight_(!one_point_ && order_.output_is_in_order),
+        real_bytes_(problem.output.num_bytes()) {
     transform_.set_work_area(work_.get());
-    if (!straight_)
-      result_ = runtime::MemoryBlock(device, MemLoc::Device, problem.output.num_bytes());
+    if (!straight_ || !has_paired_frames(problem.output))
+      (void)real_scratch(real_bytes_);
     const size_t count = problem.output.num_elements();
     real_parts_ = make_loop<1>({count}, {std::vector<size_t>{size_of(DType::CF32)}});
   }
@@ -191,18 +196,17 @@ public:
     if (empty_)
       return OpResult::Ok;
     float *spectra = floats(spectra_);
-    float *result = straight_ ? out : floats(result_);
+    float *result = straight_ && is_pair_aligned(out) ? out : real_scratch(real_bytes_);
     into_array(in, spectra, scale_);
     if (one_point_) {
       if (!transform_.is_identity())
         transform_.complex(spectra, spectra, forward_);
       gather_real_part(real_parts_, spectra, result, 1, stream_);
     } else {
-      require_pair(result);
       make_hermitian(edges_, spectra, stream_);
       transform_.half_to_real(spectra, result);
     }
-    if (!straight_)
+    if (result != out)
       gather_real(order_.to_output, result, out, 1, stream_);
     return OpResult::Ok;
   }
@@ -214,7 +218,7 @@ private:
   runtime::MemoryBlock work_;
   runtime::MemoryBlock spectra_;
   bool straight_;
-  runtime::MemoryBlock result_;  // empty where the output serves
+  size_t real_bytes_;
   GatherLoop real_parts_;  // of the array's elements, one behind the other
 };
 

@@ -18,14 +18,17 @@ __global__ void make_hermitian_kernel(HalfSpectrumEdges edges, uint64_t pairs, f
     float2 *first = spectra + item * edges.batch_stride + column;
     float2 *a = first + row * edges.row_stride;
     float2 *b = first + mirrored * edges.row_stride;
+    if (a == b) {
+      a->y = 0;  // whatever it was, also NaN
+      continue;
+    }
     const float2 x = *a;
     const float2 y = *b;
     // Halved before they are added, so that no sum overflows.
     const float re = 0.5F * x.x + 0.5F * y.x;
     const float im = 0.5F * x.y - 0.5F * y.y;
     *a = {re, im};
-    if (a != b)
-      *b = {re, -im};
+    *b = {re, -im};
   }
 }
 
