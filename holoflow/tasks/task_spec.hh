@@ -24,6 +24,7 @@ enum ParamTypes : unsigned {
   NumberArray = 1u << 4,
   Null = 1u << 5,
   SliceArray = 1u << 6,  ///< ints and {start, stop, step} objects
+  Bool = 1u << 7,  ///< true or false
 };
 
 struct ParamSpec {
