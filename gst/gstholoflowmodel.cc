@@ -192,40 +192,55 @@ void GraphModel::read() {
   }
 }
 
+// Settings may name nodes of the graph file, whole sub-graphs among them, and nodes inside of
+// sub-graphs ("outer/inner"): the former are patched before the expansion, the rest behind it.
 void GraphModel::merge_settings() {
-  if (settings_.settings.find_first_not_of(" \t\r\n") == std::string::npos)
-    return;
-  nlohmann::json patch;
-  std::string why = "expected a JSON object of node names";
-  try {
-    patch = nlohmann::json::parse(settings_.settings, nullptr, true, true);
-  } catch (const std::exception &error) {
-    why = error.what();
-  }
-  if (!patch.is_object()) {
-    faults_.push_back(fault("settings: " + why + "; write {\"node\": {\"param\": value}}"));
-    return;
-  }
-  std::vector<std::string> names;
-  for (const auto &node : spec_.nodes)
-    names.push_back(node.name);
-  for (const auto &item : patch.items()) {
-    const std::string &name = item.key();
-    const nlohmann::json &params = item.value();
-    const auto node = std::find_if(spec_.nodes.begin(), spec_.nodes.end(), [&](const auto &each) {
-      return each.name == name;
-    });
-    if (node == spec_.nodes.end()) {
-      faults_.push_back(
-          fault("settings: there is no node \"" + name + "\"" + core::suggestion(name, names)));
-    } else if (!params.is_object()) {
-      faults_.push_back(fault(
-          "settings: expected an object of params for node \"" + name + "\", got " + params.dump(),
-          name));
-    } else {
-      node->settings.merge_patch(params);
+  auto patch = nlohmann::json::object();
+  if (settings_.settings.find_first_not_of(" \t\r\n") != std::string::npos) {
+    std::string why = "expected a JSON object of node names";
+    try {
+      patch = nlohmann::json::parse(settings_.settings, nullptr, true, true);
+    } catch (const std::exception &error) {
+      why = error.what();
+      patch = nullptr;
+    }
+    if (!patch.is_object()) {
+      faults_.push_back(fault("settings: " + why + "; write {\"node\": {\"param\": value}}"));
+      return;
     }
   }
+  apply(patch, false);
+  try {
+    spec_ = spec_.expanded();
+  } catch (const core::GraphError &error) {
+    faults_.insert(faults_.end(), error.faults.begin(), error.faults.end());
+    return;
+  }
+  apply(patch, true);
+}
+
+// Takes what it applies out of the patch; what is left over the last time names no node.
+void GraphModel::apply(nlohmann::json &patch, bool last) {
+  std::vector<std::string> names;
+  for (auto &node : spec_.nodes) {
+    names.push_back(node.name);
+    const auto params = patch.find(node.name);
+    if (params == patch.end())
+      continue;
+    if (params->is_object())
+      node.settings.merge_patch(*params);
+    else
+      faults_.push_back(fault(
+          "settings: expected an object of params for node \"" + node.name + "\", got " +
+              params->dump(),
+          node.name));
+    patch.erase(params);
+  }
+  if (!last)
+    return;
+  for (const auto &item : patch.items())
+    faults_.push_back(fault(
+        "settings: there is no node \"" + item.key() + "\"" + core::suggestion(item.key(), names)));
 }
 
 void GraphModel::find_ports() {

@@ -88,6 +88,7 @@ public:
 private:
   void read();
   void merge_settings();
+  void apply(nlohmann::json &patch, bool last);
   void find_ports();
   [[nodiscard]] Inference compute(const core::TDesc &frame) const;
   [[nodiscard]] std::vector<core::Error> infer_faults(const CapsRow &row) const;

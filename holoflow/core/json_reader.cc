@@ -292,6 +292,11 @@ std::string JsonReader::read_string() {
   while (true) {
     if (at_end())
       fail(begin, "the string that begins here does not end; a \" is missing");
+    if (string.size() > max_string_bytes)
+      fail(
+          begin,
+          "expected strings of at most " + std::to_string(max_string_bytes) +
+              " bytes, a longer one begins here");
     const char c = peek();
     if (c == '"') {
       ++offset_;

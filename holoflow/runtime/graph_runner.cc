@@ -264,6 +264,8 @@ public:
       input->end();
   }
 
+  void end(const std::string &name) { find_rim(inputs_, name, "Input")->end(); }
+
   [[nodiscard]] const CompilerOutput &compiled() const { return *compiled_; }
   [[nodiscard]] Scheduler &scheduler() { return *scheduler_; }
 
@@ -347,6 +349,9 @@ std::optional<OutputTensor> GraphRunner::pop(const std::string &output) {
 
 void GraphRunner::end() {
   impl_->end();
+}
+void GraphRunner::end(const std::string &input) {
+  impl_->end(input);
 }
 void GraphRunner::stop() {
   impl_->scheduler().request_stop();

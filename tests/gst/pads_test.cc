@@ -75,6 +75,16 @@ TEST(Pads, OfAFaultyGraphAreSinkAndSrc) {
   }
 }
 
+TEST(Pads, OfInputsAndOutputsInSubGraphsExist) {
+  Element element;
+  element.set(
+      "graph",
+      "{\"nodes\":{\"all\":{\"type\":\"Graph\",\"params\":{\"graph\":\"g\"}}},"
+      "\"graphs\":{\"g\":{\"nodes\":{\"a\":{\"type\":\"Input\"},"
+      "\"b\":{\"type\":\"Input\"},\"o\":{\"type\":\"Output\"}}}}}");
+  EXPECT_THAT(element.pads(), ElementsAre("sink_all_a", "sink_all_b", "src"));
+}
+
 TEST(Pads, OfUnchangedNamesKeepTheirLinks) {
   Pipeline pipeline("fakesrc name=s ! holoflowbin name=h graph=\""
                     "sqrt\" ! fakesink");
@@ -159,6 +169,32 @@ TEST(Properties, StatsNameEveryCounterAlsoBeforeTheStart) {
   EXPECT_NE(gst_structure_get_string(stats, "device"), nullptr);
   EXPECT_TRUE(gst_structure_has_field_typed(stats, "nodes", GST_TYPE_STRUCTURE));
   gst_structure_free(stats);
+}
+
+TEST(Properties, SettingsReachSubGraphsAndTheirNodes) {
+  const std::string graph =
+      R"({"nodes": {"in": {"type": "Input"}, "g": {"type": "Graph", "params": {"graph": "none"}},
+          "out": {"type": "Output"}}, "edges": ["in -> g", "g -> out"], "graphs": {
+          "twice": {"nodes": {"c": {"type": "Copy"}, "d": {"type": "Copy"}}, "edges": ["c -> d"],
+                    "inputs": ["c:0"], "outputs": ["d:0"]}}})";
+  const std::pair<const char *, const char *> cases[] = {
+      {"", "there is no sub-graph \"none\""},
+      {R"({"g": {"graph": "twice"}, "g/c": {"x": 1}})", "node \"g/c\" (Copy): unknown param \"x\""},
+      {R"({"g": {"graph": "twice"}, "g/e": {}})", "there is no node \"g/e\""},
+  };
+  for (const auto &[settings, text] : cases) {
+    Element element;
+    element.set("graph", graph);
+    g_object_set(element.get(), "settings", settings, nullptr);
+    EXPECT_EQ(gst_element_set_state(element.get(), GST_STATE_READY), GST_STATE_CHANGE_FAILURE);
+    const auto errors = element.messages(GST_MESSAGE_ERROR);
+    ASSERT_EQ(errors.size(), 1u);
+    EXPECT_THAT(errors[0].text, HasSubstr(text));
+  }
+  Element element;
+  element.set("graph", graph);
+  g_object_set(element.get(), "settings", R"({"g": {"graph": "twice"}})", nullptr);
+  EXPECT_EQ(gst_element_set_state(element.get(), GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
 }
 
 TEST(Properties, FaultySettingsAreNamedWhenTheElementOpens) {

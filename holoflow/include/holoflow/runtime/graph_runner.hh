@@ -78,6 +78,9 @@ public:
 
   /// No more frames for any input: the graph drains and every pop ends.
   void end();
+  /// No more frames for this input; others may go on. Where several inputs feed one graph, each
+  /// should be ended when it has nothing more: the others may wait for room until then.
+  void end(const std::string &input);
   /// Ends the run at once.
   void stop();
 
