@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// holoflow tasks: what task types there are and what they take.
+#include <algorithm>
+#include <memory>
+
+#include "holoflow/builtin_tasks.hh"
+#include "holoflow/core/near_name.hh"
+#include "holoflow/tools/command.hh"
+#include "holoflow/tools/graph_schema.hh"
+
+namespace holoflow::tools {
+
+namespace {
+
+struct Arguments {
+  std::string type;
+  bool schema = false;
+  bool markdown = false;
+};
+
+std::string padded(std::string text, size_t width) {
+  text.resize(std::max(text.size(), width), ' ');
+  return text;
+}
+
+void list(const core::Registry &registry) {
+  size_t width = 0;
+  for (const std::string &type : registry.keys())
+    width = std::max(width, type.size());
+  for (const std::string &type : registry.keys()) {
+    const auto *spec = tasks::find_spec(registry, type);
+    print(padded(type, width) + "  " + (spec != nullptr ? spec->doc : "") + "\n");
+  }
+}
+
+void show_slots(const std::string &title, const std::vector<tasks::SlotSpec> &slots) {
+  for (size_t i = 0; i < slots.size(); ++i)
+    print(
+        "  " + title + " " + std::to_string(i) + " " + slots[i].name +
+        (slots[i].optional ? " (optional): " : ": ") + describe_slot(slots[i], title == "output") +
+        "\n");
+}
+
+void show(const tasks::TaskSpec &spec) {
+  print(spec.type + ": " + spec.doc + "\n");
+  show_slots("input", spec.inputs);
+  show_slots("output", spec.outputs);
+  if (spec.params.empty())
+    print("  no params\n");
+  for (const tasks::ParamSpec &param : spec.params)
+    print(
+        "  param " + param.name + ": " + describe_values(param) + "; " +
+        (param.default_value ? "default " + param.default_value->dump() : "required") +
+        (param.doc.empty() ? "" : "; " + param.doc) + "\n");
+}
+
+/// Upper and lower case do not matter, as in chains.
+const tasks::TaskSpec *find_type(const core::Registry &registry, const std::string &wanted) {
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) ==
+        std::tolower(static_cast<unsigned char>(b));
+  };
+  for (const std::string &type : registry.keys())
+    if (std::equal(type.begin(), type.end(), wanted.begin(), wanted.end(), same))
+      return tasks::find_spec(registry, type);
+  return nullptr;
+}
+
+int run(const Arguments &arguments) {
+  core::Registry registry;
+  register_builtin_tasks(registry);
+  if (arguments.schema) {
+    print(graph_schema(registry).dump(1) + "\n");
+    return Good;
+  }
+  if (arguments.markdown) {
+    print(tasks_markdown(registry));
+    return Good;
+  }
+  if (arguments.type.empty()) {
+    list(registry);
+    return Good;
+  }
+  const auto *spec = find_type(registry, arguments.type);
+  if (spec == nullptr) {
+    const auto hint = core::suggestion(arguments.type, registry.keys());
+    print_fault(
+        "tasks: unknown type \"" + arguments.type + "\"" +
+        (hint.empty() ? "; \"holoflow tasks\" lists the types there are" : hint));
+    return Bad;
+  }
+  show(*spec);
+  return Good;
+}
+
+}  // namespace
+
+void add_tasks(CLI::App &app, int &status) {
+  auto *command = app.add_subcommand("tasks", "Lists the task types, or shows one");
+  const auto arguments = std::make_shared<Arguments>();  // shared: callbacks are copied
+  auto *type = command->add_option("TYPE", arguments->type, "A task type, like Filter2D");
+  auto *schema =
+      command->add_flag("--schema", arguments->schema, "Print the JSON Schema of graph files");
+  auto *markdown = command->add_flag("--markdown", arguments->markdown, "Print docs/tasks.md");
+  schema->excludes(type)->excludes(markdown);
+  markdown->excludes(type);
+  command->callback([arguments, &status] { status = run(*arguments); });
+}
+
+}  // namespace holoflow::tools
