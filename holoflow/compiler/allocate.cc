@@ -35,27 +35,11 @@ private:
 };
 
 void describe_storages(Plan &plan) {
-  for (size_t tid = 0; tid < plan.tensor_descs.size(); ++tid) {
-    const auto &desc = plan.tensor_descs[tid];
-    auto &storage = plan.storages[plan.tid_to_sid[tid]];
-    if (storage == nullptr)
-      storage = std::make_unique<core::Storage>();
-    storage->mem_loc = desc.mem_loc;
-    storage->bytes = std::max(storage->bytes, desc.offset + desc.num_bytes());
-  }
-}
-
-void bill_tasks(Plan &plan) {
-  for (const auto &node : plan.graph.nodes)
-    for (const auto &need : node.infer.own_memory)
-      (need.mem_loc == core::MemLoc::Host ? plan.bill.task_host_bytes
-                                          : plan.bill.task_device_bytes) += need.bytes;
-  for (const auto &alias : plan.aliases) {
-    if (alias.broken)
-      continue;
-    const auto tid = plan.graph.nodes[alias.node].out_tids[static_cast<size_t>(alias.out_idx)];
-    plan.bill.saved_bytes += plan.tensor_descs[static_cast<size_t>(tid)].num_bytes();
-  }
+  for (size_t sid = 0; sid < plan.storage_count; ++sid)
+    plan.storages.emplace(
+        static_cast<int>(sid),
+        std::make_unique<core::Storage>(
+            core::Storage{plan.storage_location[sid], plan.storage_bytes[sid], nullptr}));
 }
 
 }  // namespace
@@ -63,23 +47,26 @@ void bill_tasks(Plan &plan) {
 void allocate(Plan &plan) {
   describe_storages(plan);
   BlockPool previous(plan);
-  for (auto &[sid, storage] : plan.storages) {
-    if (plan.storage_owner[static_cast<size_t>(sid)] >= 0)
+  std::vector<std::byte *> pointers(plan.storage_count, nullptr);
+  for (size_t sid = 0; sid < plan.storage_count; ++sid) {
+    if (plan.block_of[sid] != static_cast<int>(sid))
       continue;
-    const bool host = storage->mem_loc == core::MemLoc::Host;
-    (host ? plan.bill.host_bytes : plan.bill.device_bytes) += storage->bytes;
-    if (const auto old = previous.take(storage->mem_loc, storage->bytes); old >= 0) {
-      plan.reuse.blocks.emplace(sid, old);
-      storage->ptr = plan.previous->resources.memory_blocks.at(old).get();
+    const auto location = plan.storage_location[sid];
+    const auto bytes = plan.block_bytes[sid];
+    if (const auto old = previous.take(location, bytes); old >= 0) {
+      plan.reuse.blocks.emplace(static_cast<int>(sid), old);
+      pointers[sid] = plan.previous->resources.memory_blocks.at(old).get();
       ++plan.report.reused_blocks;
       continue;
     }
-    runtime::MemoryBlock block(*plan.device, storage->mem_loc, storage->bytes);
-    storage->ptr = block.get();
-    plan.blocks.emplace(sid, std::move(block));
+    runtime::MemoryBlock block(*plan.device, location, bytes);
+    pointers[sid] = block.get();
+    plan.blocks.emplace(static_cast<int>(sid), std::move(block));
     ++plan.report.created_blocks;
   }
-  bill_tasks(plan);
+  for (size_t sid = 0; sid < plan.storage_count; ++sid)
+    if (const auto block = plan.block_of[sid]; block >= 0)
+      plan.storages.at(static_cast<int>(sid))->ptr = pointers[static_cast<size_t>(block)];
 }
 
 }  // namespace holoflow::compiler

@@ -6,10 +6,28 @@
 
 namespace holoflow::compiler {
 
+namespace {
+
+/// Sections in which a task is made anew: making it puts work on their stream.
+std::vector<bool> sections_with_new_tasks(const Plan &plan) {
+  std::vector<bool> updated(plan.node_count(), false), result(plan.sections.size(), false);
+  for (const auto node : plan.reuse.tasks)
+    updated[node] = true;
+  for (const auto &section : plan.sections)
+    for (const auto *nodes : {&section.sync_topo, &section.async_prod, &section.async_cons})
+      for (const auto node : *nodes)
+        if (!updated[node])
+          result[static_cast<size_t>(section.id)] = true;
+  return result;
+}
+
+}  // namespace
+
 void assign_streams(Plan &plan) {
   const bool on_gpu = plan.device->is_gpu() &&
       std::any_of(plan.tensor_descs.begin(), plan.tensor_descs.end(),
                   [](const core::TDesc &desc) { return desc.mem_loc == core::MemLoc::Device; });
+  const auto has_new_tasks = sections_with_new_tasks(plan);
   for (auto &section : plan.sections) {
     section.device = on_gpu ? plan.device->index() : -1;
     if (!on_gpu) {
@@ -19,7 +37,8 @@ void assign_streams(Plan &plan) {
     const auto *previous = plan.previous == nullptr ? nullptr : &plan.previous->resources.streams;
     const bool reusable = previous != nullptr && previous->contains(section.id) &&
         previous->at(section.id).get() != nullptr &&
-        previous->at(section.id).device() == plan.device;
+        previous->at(section.id).device() == plan.device &&
+        !(plan.beside_previous && has_new_tasks[static_cast<size_t>(section.id)]);
     if (reusable) {
       section.stream = previous->at(section.id).get();
       plan.reuse.streams.push_back(section.id);

@@ -7,16 +7,19 @@
 
 namespace holoflow::compiler {
 
-void bind_tasks(Plan &plan) {
+void bind_task(
+    core::ITask &task, const runtime::NodePlan &node, runtime::NodeStorageAdapter &adapter) {
   const auto any = [](const std::vector<bool> &mask) {
     return std::find(mask.begin(), mask.end(), true) != mask.end();
   };
-  for (const auto &node : plan.graph.nodes) {
-    auto &task = *plan.tasks.at(node.spec.name);
-    task.bind_logger(core::make_logger(node.spec.kind + "/" + node.spec.name));
-    const bool owns = any(node.infer.owned_inputs) || any(node.infer.owned_outputs);
-    task.bind_storage_access(owns ? plan.adapters.at(node.spec.name).get() : nullptr);
-  }
+  task.bind_logger(core::make_logger(node.spec.kind + "/" + node.spec.name));
+  const bool owns = any(node.infer.owned_inputs) || any(node.infer.owned_outputs);
+  task.bind_storage_access(owns ? &adapter : nullptr);
+}
+
+void bind_tasks(Plan &plan) {
+  for (const auto &node : plan.graph.nodes)
+    bind_task(*plan.tasks.at(node.spec.name), node, *plan.adapters.at(node.spec.name));
 }
 
 }  // namespace holoflow::compiler

@@ -6,6 +6,7 @@
 //                         ──► else refuse
 #include <algorithm>
 
+#include "holoflow/compiler/alias_forest.hh"
 #include "holoflow/compiler/passes.hh"
 
 namespace holoflow::compiler {
@@ -14,21 +15,25 @@ namespace {
 
 constexpr const char *pass = "ownership";
 
+using runtime::Decision;
+
 class Arbiter {
 public:
-  explicit Arbiter(Plan &plan) : plan_(plan) {}
+  explicit Arbiter(Plan &plan)
+      : plan_(plan), forest_(plan), owners_of_tid_(plan.tensor_descs.size()),
+        owners_behind_(plan.tensor_descs.size()) {
+    record_owners(plan);
+    for (size_t i = 0; i < plan.owners.size(); ++i)
+      owners_of_tid_[static_cast<size_t>(tid_of(plan.owners[i]))].push_back(i);
+  }
 
   void settle() {
-    collect_owners();
-    collect_tensors();
-    for (size_t sid = 0; sid < plan_.storage_count; ++sid)
-      settle_storage(sid);
-    plan_.storage_owner.assign(plan_.storage_count, -1);
-    for (const auto &owners : owners_by_sid_)
-      for (const auto owner : owners) {
-        const auto sid = plan_.sid_of(tid_of(plan_.owners[owner]));
-        plan_.storage_owner[static_cast<size_t>(sid)] = static_cast<int>(owner);
-      }
+    // Cutting adds storages, which are settled in their turn.
+    for (size_t sid = 0; sid < plan_.storage_count; ++sid) {
+      cut_between_owners(static_cast<int>(sid));
+      leave_one(static_cast<int>(sid));
+    }
+    record_owners(plan_);
   }
 
 private:
@@ -37,142 +42,88 @@ private:
     return (owner.is_input ? node.in_tids : node.out_tids)[static_cast<size_t>(owner.slot)];
   }
 
-  void collect_owners() {
-    owners_by_sid_.resize(plan_.storage_count);
-    const auto collect = [&](size_t node, const std::vector<bool> &mask, bool is_input) {
-      for (size_t slot = 0; slot < mask.size(); ++slot) {
-        if (!mask[slot])
-          continue;
-        const Owner owner{node, is_input, static_cast<int>(slot)};
-        owners_by_sid_[static_cast<size_t>(plan_.sid_of(tid_of(owner)))].push_back(
-            plan_.owners.size());
-        plan_.owners.push_back(owner);
+  size_t &behind(int tid) { return owners_behind_[static_cast<size_t>(tid)]; }
+  const Alias &alias(int index) const { return plan_.aliases[static_cast<size_t>(index)]; }
+
+  /// Breaks optional aliases with owners on both sides, nearest the consumer first.
+  void cut_between_owners(int sid) {
+    const auto tids = forest_.tensors(sid);
+    if (tids.empty())
+      return;
+    for (const auto tid : tids)
+      behind(tid) = owners_of_tid_[static_cast<size_t>(tid)].size();
+    for (size_t i = tids.size(); i-- > 0;)
+      if (const auto made_by = forest_.alias_of(tids[i]); made_by >= 0)
+        behind(forest_.in_tid(alias(made_by))) += behind(tids[i]);
+    const auto root = tids.front();
+    for (size_t i = tids.size(); i-- > 0 && behind(root) > 1;) {
+      const auto made_by = forest_.alias_of(tids[i]);
+      if (made_by < 0 || alias(made_by).required)
+        continue;
+      const auto count = behind(tids[i]);
+      if (count == 0 || count == behind(root))
+        continue;
+      for (auto up = made_by; up >= 0; up = forest_.alias_of(forest_.in_tid(alias(up))))
+        behind(forest_.in_tid(alias(up))) -= count;
+      forest_.cut(static_cast<size_t>(made_by));
+      add_decision(
+          plan_, Decision::Kind::Copy, static_cast<int>(alias(made_by).node),
+          "node " + quoted(plan_.graph.nodes[alias(made_by).node].spec) +
+              " copies: its input and its output have different owners");
+    }
+  }
+
+  /// Makes all owners but one give way.
+  void leave_one(int sid) {
+    std::vector<size_t> owners;
+    for (const auto tid : forest_.tensors(sid)) {
+      const auto &here = owners_of_tid_[static_cast<size_t>(tid)];
+      owners.insert(owners.end(), here.begin(), here.end());
+    }
+    if (owners.size() < 2)
+      return;
+    std::sort(owners.begin(), owners.end(), [&](size_t a, size_t b) {
+      if (rank_of(a) != rank_of(b))
+        return rank_of(a) < rank_of(b);
+      // From the last to the first in graph order.
+      if (plan_.owners[a].node != plan_.owners[b].node)
+        return plan_.topo_rank[plan_.owners[a].node] > plan_.topo_rank[plan_.owners[b].node];
+      return a > b;
+    });
+    const auto winner = owners.back();
+    owners.pop_back();
+    for (const auto loser : owners) {
+      if (rank_of(loser) == firm) {
+        refuse(winner, loser);
+        return;
       }
-    };
-    for (size_t i = 0; i < plan_.node_count(); ++i) {
-      collect(i, plan_.graph.nodes[i].infer.owned_inputs, true);
-      collect(i, plan_.graph.nodes[i].infer.owned_outputs, false);
+      give_way(loser, winner);
     }
   }
 
-  void collect_tensors() {
-    aliases_by_sid_.resize(plan_.storage_count);
-    for (size_t i = 0; i < plan_.aliases.size(); ++i) {
-      const auto &alias = plan_.aliases[i];
-      if (alias.broken)
-        continue;
-      aliases_by_sid_[static_cast<size_t>(plan_.sid_of(out_tid(alias)))].push_back(i);
-    }
-  }
-
-  int in_tid(const Alias &alias) const {
-    return plan_.graph.nodes[alias.node].in_tids[static_cast<size_t>(alias.in_idx)];
-  }
-  int out_tid(const Alias &alias) const {
-    return plan_.graph.nodes[alias.node].out_tids[static_cast<size_t>(alias.out_idx)];
-  }
-
-  void settle_storage(size_t sid) {
-    while (owners_by_sid_[sid].size() > 1) {
-      if (break_alias(sid))
-        continue;
-      if (give_way(sid))
-        continue;
-      refuse(sid);
-      owners_by_sid_[sid].resize(1);
-    }
-  }
-
-  /// Breaks the optional alias nearest the consumer that has an owner on either side.
-  bool break_alias(size_t sid) {
-    auto &aliases = aliases_by_sid_[sid];
-    std::sort(aliases.begin(), aliases.end(), [&](size_t a, size_t b) {
-      return plan_.topo_rank[plan_.aliases[a].node] > plan_.topo_rank[plan_.aliases[b].node];
-    });
-    for (const auto index : aliases) {
-      auto &alias = plan_.aliases[index];
-      if (alias.required)
-        continue;
-      const auto below = tensors_behind(sid, alias);
-      const auto is_below = [&](size_t owner) {
-        return std::binary_search(below.begin(), below.end(), tid_of(plan_.owners[owner]));
-      };
-      auto &owners = owners_by_sid_[sid];
-      const auto owners_below = std::count_if(owners.begin(), owners.end(), is_below);
-      if (owners_below == 0 || owners_below == static_cast<long>(owners.size()))
-        continue;
-      split(sid, index, below);
-      return true;
-    }
-    return false;
-  }
-
-  /// The alias's output and everything that shares memory with it further on, sorted.
-  std::vector<int> tensors_behind(size_t sid, const Alias &root) const {
-    std::vector<int> tids{out_tid(root)};
-    for (size_t next = 0; next < tids.size(); ++next)
-      for (const auto index : aliases_by_sid_[sid])
-        if (in_tid(plan_.aliases[index]) == tids[next])
-          tids.push_back(out_tid(plan_.aliases[index]));
-    std::sort(tids.begin(), tids.end());
-    return tids;
-  }
-
-  void split(size_t sid, size_t index, const std::vector<int> &below) {
-    auto &alias = plan_.aliases[index];
-    alias.broken = true;
-    const auto fresh = plan_.storage_count++;
-    owners_by_sid_.emplace_back();
-    aliases_by_sid_.emplace_back();
-    for (const auto tid : below)
-      plan_.tid_to_sid[static_cast<size_t>(tid)] = static_cast<int>(fresh);
-    const auto move = [&](auto &from, auto &to, auto belongs) {
-      std::copy_if(from.begin(), from.end(), std::back_inserter(to), belongs);
-      std::erase_if(from, belongs);
-    };
-    const auto moved_tid = [&](int tid) {
-      return std::binary_search(below.begin(), below.end(), tid);
-    };
-    move(owners_by_sid_[sid], owners_by_sid_[fresh], [&](size_t owner) {
-      return moved_tid(tid_of(plan_.owners[owner]));
-    });
-    move(aliases_by_sid_[sid], aliases_by_sid_[fresh], [&](size_t other) {
-      return other != index && moved_tid(out_tid(plan_.aliases[other]));
-    });
-    std::erase(aliases_by_sid_[sid], index);
-    plan_.notes.push_back(
-        "node " + quoted(plan_.graph.nodes[alias.node].spec) +
-        " copies: its input and its output have different owners");
-  }
+  static constexpr int firm = 3;
 
   /// 0 Input, 1 Output, 2 any other yielding owner, 3 firm.
   int rank_of(size_t owner) const {
     const auto &node = plan_.graph.nodes[plan_.owners[owner].node];
     if (!node.infer.yields_ownership)
-      return 3;
+      return firm;
     return node.spec.kind == "Input" ? 0 : node.spec.kind == "Output" ? 1 : 2;
   }
 
-  bool give_way(size_t sid) {
-    auto &owners = owners_by_sid_[sid];
-    const auto loser = std::min_element(owners.begin(), owners.end(), [&](size_t a, size_t b) {
-      if (rank_of(a) != rank_of(b))
-        return rank_of(a) < rank_of(b);
-      // From the last to the first in graph order.
-      return plan_.topo_rank[plan_.owners[a].node] > plan_.topo_rank[plan_.owners[b].node];
-    });
-    if (rank_of(*loser) == 3)
-      return false;
-    const auto owner = plan_.owners[*loser];
+  void give_way(size_t loser, size_t winner) {
+    const auto owner = plan_.owners[loser];
     auto &node = plan_.graph.nodes[owner.node];
     auto &mask = owner.is_input ? node.infer.owned_inputs : node.infer.owned_outputs;
     mask[static_cast<size_t>(owner.slot)] = false;
-    owners.erase(loser);
-    plan_.notes.push_back(
+    // What it copies out is not read again.
+    if (!owner.is_input)
+      node.infer.const_outputs[static_cast<size_t>(owner.slot)] = false;
+    add_decision(
+        plan_, Decision::Kind::Copy, static_cast<int>(owner.node),
         "node " + quoted(node.spec) + " copies: the memory of its " +
-        (owner.is_input ? "input " : "output ") + std::to_string(owner.slot) + " belongs to " +
-        describe(owners.front()));
-    return true;
+            (owner.is_input ? "input " : "output ") + std::to_string(owner.slot) + " belongs to " +
+            describe(winner));
   }
 
   std::string describe(size_t owner) const {
@@ -181,19 +132,19 @@ private:
         quoted(plan_.graph.nodes[node].spec);
   }
 
-  void refuse(size_t sid) {
-    const auto &owners = owners_by_sid_[sid];
-    const auto &second = plan_.owners[owners[1]];
+  void refuse(size_t first, size_t second) {
+    const auto &owner = plan_.owners[second];
     add_fault(
-        plan_, {.pass = pass, .node = static_cast<int>(second.node), .slot = second.slot},
-        std::string(second.is_input ? "input " : "output ") + std::to_string(second.slot) +
-            " and " + describe(owners[0]) +
+        plan_, {.pass = pass, .node = static_cast<int>(owner.node), .slot = owner.slot},
+        std::string(owner.is_input ? "input " : "output ") + std::to_string(owner.slot) + " and " +
+            describe(first) +
             " both want to own the same memory; put a \"Copy\" node between them");
   }
 
   Plan &plan_;
-  std::vector<std::vector<size_t>> owners_by_sid_;  // indices into plan_.owners
-  std::vector<std::vector<size_t>> aliases_by_sid_;  // indices into plan_.aliases
+  AliasForest forest_;
+  std::vector<std::vector<size_t>> owners_of_tid_;  // indices into plan_.owners
+  std::vector<size_t> owners_behind_;  // by tid: owners of it and of all made from it
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "holoflow/compiler/dump_dot.hh"
 #include "holoflow/compiler/passes.hh"
+#include "holoflow/core/graph_json.hh"
 #include "holoflow/core/logging.hh"
 #include "holoflow/device/choose_device.hh"
 #include "holoflow/runtime/graph_display.hh"
@@ -31,9 +32,16 @@ constexpr Pass judging_passes[] = {
     {"section partitioning", compiler::partition_sections, true},
 };
 
+/// The memory plan is no pass of its own for the trace: the bill is part of allocating.
+void plan_memory_and_allocate(Plan &plan) {
+  compiler::plan_memory(plan);
+  if (plan.faults.empty())
+    compiler::allocate(plan);
+}
+
 /// Make what the graph needs; touch nothing of a previous output.
 constexpr Pass making_passes[] = {
-    {"allocate", compiler::allocate, true},
+    {"allocate", plan_memory_and_allocate, true},
     {"attach adapters", compiler::attach_adapters, true},
     {"assign streams", compiler::assign_streams, true},
     {"task instantiation", compiler::create_tasks, true},
@@ -59,14 +67,28 @@ bool wants_gpu(const core::GraphSpec &spec) {
          });
 }
 
+/// Decisions that a log should hold; the others only explain.
+bool is_note(const Decision &decision) {
+  using Kind = Decision::Kind;
+  return decision.kind == Kind::Copy || decision.kind == Kind::Slots ||
+      decision.kind == Kind::Device || decision.kind == Kind::Warning;
+}
+
 }  // namespace
 
 /// A plan with everything it points to.
 class Compiler::Prepared {
 public:
-  core::GraphSpec spec;
+  core::GraphSpec spec;  ///< expanded
   Plan plan;
-  std::vector<compiler::PassTiming> timings;
+  std::vector<compiler::TraceSpan> passes;
+
+  Prepared(const core::GraphSpec &graph, core::Registry &registry, const Config &config) {
+    spec = core::expand_graph(graph, plan.faults);
+    plan.spec = &spec;
+    plan.registry = &registry;
+    plan.config = &config;
+  }
 
   ~Prepared() {
     // Work that a failed compile left on its own streams must not outlive their memory.
@@ -86,11 +108,11 @@ public:
   void run(const Pass &pass) {
     const auto begin = std::chrono::steady_clock::now();
     pass.run(plan);
-    timings.push_back({pass.name, begin, std::chrono::steady_clock::now()});
+    passes.push_back({pass.name, "compile", begin, std::chrono::steady_clock::now()});
   }
 
-  void run_all(std::span<const Pass> passes) {
-    for (const auto &pass : passes) {
+  void run_all(std::span<const Pass> list) {
+    for (const auto &pass : list) {
       run(pass);
       if (pass.stop_on_fault && !plan.faults.empty())
         throw core::CompileError(plan.faults);
@@ -103,20 +125,20 @@ public:
   Impl(core::Registry &registry, Config config)
       : registry_(registry), config_(std::move(config)), logger_(core::make_logger("compiler")) {}
 
-  std::unique_ptr<Prepared> prepare(const core::GraphSpec &spec, const CompilerOutput *previous) {
-    auto prepared = std::make_unique<Prepared>();
-    prepared->spec = spec;
+  PreparedPtr prepare(
+      const core::GraphSpec &spec, const CompilerOutput *previous, bool beside_previous) {
+    PreparedPtr prepared(new Prepared(spec, registry_, config_));
     auto &plan = prepared->plan;
-    plan.spec = &prepared->spec;
-    plan.registry = &registry_;
-    plan.config = &config_;
     plan.previous = previous;
+    plan.beside_previous = beside_previous;
     try {
-      const auto choice = choose_device(config_.device, config_.cuda_device, wants_gpu(spec));
+      const auto choice =
+          choose_device(config_.device, config_.cuda_device, wants_gpu(prepared->spec));
       bind_device(plan, choice);
       const DeviceScope scope(*choice.device);
       prepared->run_all(judging_passes);
       plan.device = choice.device;
+      compiler::find_updates(plan);
       prepared->run_all(making_passes);
     } catch (const std::exception &error) {
       report_failure(*prepared, error);
@@ -126,16 +148,18 @@ public:
   }
 
   std::unique_ptr<CompilerOutput> commit(
-      std::unique_ptr<Prepared> prepared, std::unique_ptr<CompilerOutput> &&previous) {
+      PreparedPtr prepared, std::unique_ptr<CompilerOutput> &&previous) {
     auto &plan = prepared->plan;
     if (previous.get() != plan.previous)
       throw std::invalid_argument("commit needs the very output that prepare was shown");
     try {
       const DeviceScope scope(*plan.device);
-      take_over(plan, std::move(previous));
+      compiler::update_tasks(plan, previous);
       if (!plan.faults.empty())
         throw core::CompileError(plan.faults);
+      take_over(plan, std::move(previous));
       prepared->run({"bind tasks", compiler::bind_tasks, true});
+      verify(plan, true);
     } catch (const std::exception &error) {
       report_failure(*prepared, error);
       throw;
@@ -143,16 +167,28 @@ public:
     return finish(*prepared);
   }
 
-  InferredGraph infer(const core::GraphSpec &spec) const {
-    Prepared prepared;
-    prepared.spec = spec;
+  std::unique_ptr<CompilerOutput> plan(const core::GraphSpec &spec) const {
+    Prepared prepared(spec, registry_, config_);
     auto &plan = prepared.plan;
-    plan.spec = &prepared.spec;
-    plan.registry = &registry_;
-    plan.config = &config_;
-    const bool on_device = config_.device == Config::Device::Cuda ||
-        (config_.device == Config::Device::Auto && needs_gpu(spec));
+    const bool on_device = computes_on_device(prepared.spec);
     plan.compute_location = on_device ? core::MemLoc::Device : core::MemLoc::Host;
+    plan.report.device = on_device ? "GPU" : "CPU";
+    plan.report.device_index = on_device ? std::max(config_.cuda_device, 0) : -1;
+    prepared.run_all(judging_passes);
+    compiler::plan_memory(plan);
+    if (!plan.faults.empty())
+      throw core::CompileError(plan.faults);
+    verify(plan, false);
+    for (auto &section : plan.sections)
+      section.device = plan.report.device_index;
+    return take_output(plan);
+  }
+
+  InferredGraph infer(const core::GraphSpec &spec) const {
+    Prepared prepared(spec, registry_, config_);
+    auto &plan = prepared.plan;
+    plan.compute_location =
+        computes_on_device(prepared.spec) ? core::MemLoc::Device : core::MemLoc::Host;
     for (size_t i = 0; i < inferring_passes; ++i) {
       judging_passes[i].run(plan);
       if (judging_passes[i].stop_on_fault && !plan.faults.empty())
@@ -164,6 +200,18 @@ public:
   [[nodiscard]] const Config &config() const noexcept { return config_; }
 
 private:
+  /// Where Upload brings tensors while no device has been opened.
+  [[nodiscard]] bool computes_on_device(const core::GraphSpec &spec) const {
+    return config_.device == Config::Device::Cuda ||
+        (config_.device == Config::Device::Auto && needs_gpu(spec));
+  }
+
+  static void verify([[maybe_unused]] const Plan &plan, [[maybe_unused]] bool made) {
+#ifndef NDEBUG
+    compiler::verify(plan, made);
+#endif
+  }
+
   void bind_device(Plan &plan, const DeviceChoice &choice) {
     if (choice.device->is_gpu()) {
       register_cuda_tasks(registry_);
@@ -172,7 +220,7 @@ private:
     plan.report.device = choice.device->name();
     plan.report.device_index = choice.device->index();
     if (!choice.note.empty())
-      plan.notes.push_back(choice.note);
+      compiler::add_decision(plan, Decision::Kind::Device, -1, choice.note);
   }
 
   /// Moves what is reused out of the previous output, destroys the rest of it.
@@ -185,12 +233,11 @@ private:
       plan.blocks.emplace(sid, std::move(old.memory_blocks.at(old_sid)));
     for (const auto id : plan.reuse.streams)
       plan.streams.emplace(id, std::move(old.streams.at(id)));
-    compiler::update_tasks(plan, old.tasks);
     plan.previous = nullptr;
   }
 
-  std::unique_ptr<CompilerOutput> finish(Prepared &prepared) {
-    auto &plan = prepared.plan;
+  static std::unique_ptr<CompilerOutput> take_output(Plan &plan) {
+    compiler::explain(plan);
     auto output = std::make_unique<CompilerOutput>();
     output->graph = std::move(plan.graph);
     output->sections = std::move(plan.sections);
@@ -202,9 +249,19 @@ private:
     resources.tid_to_sid = std::move(plan.tid_to_sid);
     resources.node_storage_adapters = std::move(plan.adapters);
     resources.tasks = std::move(plan.tasks);
-    output->bill = plan.bill;
+    output->bill = std::move(plan.bill);
     output->report = std::move(plan.report);
-    output->report.notes = std::move(plan.notes);
+    output->report.decisions = std::move(plan.decisions);
+    for (const auto &decision : output->report.decisions)
+      if (is_note(decision))
+        output->report.notes.push_back(decision.text);
+    output->inputs = plan.config->inputs;
+    output->compute_location = plan.compute_location;
+    return output;
+  }
+
+  std::unique_ptr<CompilerOutput> finish(Prepared &prepared) {
+    auto output = take_output(prepared.plan);
     for (const auto &note : output->report.notes)
       logger_->info("{}", note);
     if (!config_.log_dir.empty()) {
@@ -223,15 +280,16 @@ private:
       return;
     if (config_.dump_dot_on_failure)
       compiler::write_diagnostic(
-          config_.log_dir, "compilation_failure.dot", prepared.spec.to_dot());
+          config_.log_dir, "compilation_failure.dot", compiler::failure_dot(prepared.plan));
     write_trace(prepared);
   }
 
   void write_trace(const Prepared &prepared) const {
-    if (!config_.enable_profiling || prepared.timings.empty())
+    if (!config_.enable_profiling || prepared.passes.empty())
       return;
     compiler::write_diagnostic(
-        config_.log_dir, config_.trace_filename, compiler::trace_of(prepared.timings));
+        config_.log_dir, config_.trace_filename,
+        compiler::trace_of(prepared.passes, prepared.plan.spans));
   }
 
   core::Registry &registry_;
@@ -245,20 +303,28 @@ Compiler::~Compiler() = default;
 Compiler::Compiler(Compiler &&) noexcept = default;
 Compiler &Compiler::operator=(Compiler &&) noexcept = default;
 
-std::unique_ptr<Compiler::Prepared> Compiler::prepare(
+void Compiler::DeletePrepared::operator()(Prepared *prepared) const noexcept {
+  delete prepared;
+}
+
+Compiler::PreparedPtr Compiler::prepare(
     const core::GraphSpec &spec, const CompilerOutput *previous) {
-  return impl_->prepare(spec, previous);
+  return impl_->prepare(spec, previous, true);
 }
 
 std::unique_ptr<CompilerOutput> Compiler::commit(
-    std::unique_ptr<Prepared> prepared, std::unique_ptr<CompilerOutput> &&previous) {
+    PreparedPtr prepared, std::unique_ptr<CompilerOutput> &&previous) {
   return impl_->commit(std::move(prepared), std::move(previous));
 }
 
 std::unique_ptr<CompilerOutput> Compiler::compile(
     const core::GraphSpec &spec, std::unique_ptr<CompilerOutput> &&previous) {
-  auto prepared = impl_->prepare(spec, previous.get());
+  auto prepared = impl_->prepare(spec, previous.get(), false);
   return impl_->commit(std::move(prepared), std::move(previous));
+}
+
+std::unique_ptr<CompilerOutput> Compiler::plan(const core::GraphSpec &spec) const {
+  return impl_->plan(spec);
 }
 
 InferredGraph Compiler::infer(const core::GraphSpec &spec) const {

@@ -2,7 +2,6 @@
 // Pictures and timings of a compile, written only where a folder is configured.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -11,17 +10,17 @@
 
 namespace holoflow::compiler {
 
-/// Writes `dot` to `folder/name`; a failure to write is logged, never thrown.
+/// Writes `text` to `folder/name`; a failure to write is logged, never thrown.
 void write_diagnostic(
     const std::filesystem::path &folder, const std::string &name, const std::string &text) noexcept;
 
-/// When a pass ran, for the Chrome trace.
-struct PassTiming {
-  const char *name;
-  std::chrono::steady_clock::time_point begin, end;
-};
+/// Graphviz source of whatever the passes found before one failed; nodes with faults are red and
+/// carry the message.
+[[nodiscard]] std::string failure_dot(const Plan &plan);
 
-/// Chrome trace events ("X" phase, microseconds) as JSON text.
-[[nodiscard]] std::string trace_of(const std::vector<PassTiming> &timings);
+/// Chrome trace events ("X" phase, microseconds from the first pass on) as JSON text, whatever
+/// bytes the names hold.
+[[nodiscard]] std::string trace_of(
+    const std::vector<TraceSpan> &passes, const std::vector<TraceSpan> &calls);
 
 }  // namespace holoflow::compiler

@@ -135,12 +135,18 @@ bool gather_inputs(Plan &plan, size_t node, std::vector<core::TDesc> &inputs, bo
   return !blocked;
 }
 
-core::InferResult call_factory(const Plan &plan, size_t node, std::span<const core::TDesc> inputs) {
+core::InferResult call_factory(Plan &plan, size_t node, std::span<const core::TDesc> inputs) {
   const auto &spec = plan.graph.nodes[node].spec;
   const auto &factory = plan.registry->get(spec.kind);
-  if (const auto *contextual = dynamic_cast<const tasks::IContextualFactory *>(&factory))
-    return contextual->infer_in(plan.context(node), inputs, spec.settings);
-  return factory.infer(inputs, spec.settings);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto *contextual = dynamic_cast<const tasks::IContextualFactory *>(&factory);
+  auto result = contextual != nullptr
+      ? contextual->infer_in(plan.context(node), inputs, spec.settings)
+      : factory.infer(inputs, spec.settings);
+  if (plan.config->verbose_tracing)
+    plan.spans.push_back(
+        {"infer " + spec.name, "factory", begin, std::chrono::steady_clock::now()});
+  return result;
 }
 
 /// A mask must be empty or have one flag per slot; an empty one is filled with `false`.
@@ -153,22 +159,44 @@ void check_mask(std::vector<bool> &mask, size_t slots, const char *name) {
         std::to_string(slots) + " slots");
 }
 
-/// What every later pass relies on. Throws std::logic_error naming the broken rule.
-void check_contract(const Plan &plan, size_t node, size_t connected, core::InferResult &result) {
-  if (result.input_descs.size() != connected)
-    throw std::logic_error(
-        "input_descs has " + std::to_string(result.input_descs.size()) + " entries for " +
-        std::to_string(connected) + " connected inputs");
-  check_mask(result.owned_inputs, connected, "owned_inputs");
-  const auto outputs = result.output_descs.size();
-  check_mask(result.owned_outputs, outputs, "owned_outputs");
-  check_mask(result.const_outputs, outputs, "const_outputs");
-  check_mask(result.optional_outputs, outputs, "optional_outputs");
-  check_mask(result.writes_records, outputs, "writes_records");
-  std::vector<bool> aliased(outputs, false);
+/// Shape, strides and offset that later passes can compute with.
+void check_descriptor(const core::TDesc &desc, const std::string &slot) {
+  const auto refuse = [&](const std::string &why) { throw std::logic_error(slot + " " + why); };
+  if (desc.dtype > core::DType::CF32 || desc.mem_loc > core::MemLoc::Device)
+    refuse("has an element type or memory location that does not exist");
+  if (desc.strides.size() != desc.shape.size())
+    refuse(
+        "has " + std::to_string(desc.strides.size()) + " strides for " +
+        std::to_string(desc.shape.size()) + " axes");
+  if (desc.rank() > core::max_tensor_rank)
+    refuse(
+        "has rank " + std::to_string(desc.rank()) + ", more than " +
+        std::to_string(core::max_tensor_rank));
+  size_t end = 0;
+  bool fits = true;
+  try {
+    fits = !__builtin_add_overflow(desc.offset, desc.num_bytes(), &end) &&
+        desc.num_elements() <= core::max_tensor_bytes;
+  } catch (const std::overflow_error &) {
+    fits = false;
+  }
+  if (!fits || end > core::max_tensor_bytes)
+    refuse("is larger than " + std::to_string(core::max_tensor_bytes) + " bytes");
+  const auto size = core::size_of(desc.dtype);
+  const auto alignment = desc.dtype == core::DType::CF32 ? size / 2 : size;
+  const bool aligned = desc.offset % alignment == 0 &&
+      std::all_of(desc.strides.begin(), desc.strides.end(),
+                  [&](size_t stride) { return stride % alignment == 0; });
+  if (!aligned)
+    refuse("has strides or an offset that are no multiples of its element's size");
+}
+
+void check_aliases(const core::InferResult &result) {
+  std::vector<bool> aliased(result.output_descs.size(), false);
   for (const auto &alias : result.in_place) {
     const auto in = static_cast<size_t>(alias.in_idx), out = static_cast<size_t>(alias.out_idx);
-    if (alias.in_idx < 0 || in >= connected || alias.out_idx < 0 || out >= outputs)
+    if (alias.in_idx < 0 || in >= result.input_descs.size() || alias.out_idx < 0 ||
+        out >= aliased.size())
       throw std::logic_error(
           "in_place maps input " + std::to_string(alias.in_idx) + " to output " +
           std::to_string(alias.out_idx) + ", one of which does not exist");
@@ -180,6 +208,37 @@ void check_contract(const Plan &plan, size_t node, size_t connected, core::Infer
           "in_place maps input " + std::to_string(in) + " to output " + std::to_string(out) +
           " in another memory location");
   }
+}
+
+void check_inputs(std::span<const core::TDesc> offered, const core::InferResult &result) {
+  if (result.input_descs.size() != offered.size())
+    throw std::logic_error(
+        "input_descs has " + std::to_string(result.input_descs.size()) + " entries for " +
+        std::to_string(offered.size()) + " connected inputs");
+  for (size_t i = 0; i < offered.size(); ++i)
+    if (!(result.input_descs[i] == offered[i]))
+      throw std::logic_error(
+          "input_descs[" + std::to_string(i) + "] is " + core::to_string(result.input_descs[i]) +
+          ", but the input is " + core::to_string(offered[i]));
+}
+
+/// What every later pass relies on. Throws std::logic_error naming the broken rule.
+void check_contract(
+    const Plan &plan, size_t node, std::span<const core::TDesc> offered,
+    core::InferResult &result) {
+  check_inputs(offered, result);
+  check_mask(result.owned_inputs, offered.size(), "owned_inputs");
+  const auto outputs = result.output_descs.size();
+  check_mask(result.owned_outputs, outputs, "owned_outputs");
+  check_mask(result.const_outputs, outputs, "const_outputs");
+  check_mask(result.optional_outputs, outputs, "optional_outputs");
+  check_mask(result.writes_records, outputs, "writes_records");
+  for (size_t i = 0; i < outputs; ++i)
+    check_descriptor(result.output_descs[i], "output " + std::to_string(i));
+  check_aliases(result);
+  if (const auto &window = result.window;
+      window && (window->frames_in == 0 || window->size == 0 || window->stride == 0))
+    throw std::logic_error("frames_in, size and stride of its window must be at least 1");
   const bool registered_async =
       plan.registry->is_async_registered(plan.graph.nodes[node].spec.kind);
   if ((result.kind == core::TaskKind::Async) != registered_async)
@@ -201,7 +260,7 @@ void infer_node(Plan &plan, size_t node, std::span<const core::TDesc> inputs) {
   try {
     auto result = call_factory(plan, node, inputs);
     try {
-      check_contract(plan, node, inputs.size(), result);
+      check_contract(plan, node, inputs, result);
     } catch (const std::logic_error &error) {
       add_fault(
           plan, at(node),
@@ -217,6 +276,11 @@ void infer_node(Plan &plan, size_t node, std::span<const core::TDesc> inputs) {
     add_fault(plan, place, error.what());
   } catch (const std::exception &error) {
     add_fault(plan, at(node), error.what());
+  } catch (...) {
+    add_fault(
+        plan, at(node),
+        "the factory of this type broke its contract: infer threw something that is no "
+        "std::exception");
   }
 }
 

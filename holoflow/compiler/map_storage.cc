@@ -15,7 +15,6 @@ size_t extent_end(const core::TDesc &desc) {
 /// What is known of a storage while it is mapped, producers first.
 struct StorageState {
   bool is_const = false;  ///< a producer needs it unchanged
-  bool is_shared = false;  ///< more than one reader sees it, at any point of its chain of aliases
   size_t bytes = 0;  ///< largest extent so far
 };
 
@@ -38,7 +37,6 @@ public:
       plan_.tid_to_sid[tid] = sid;
       auto &state = states_[static_cast<size_t>(sid)];
       state.is_const = state.is_const || node.infer.const_outputs[out];
-      state.is_shared = state.is_shared || plan_.tensor_readers[tid] > 1;
       state.bytes = std::max(state.bytes, extent_end(plan_.tensor_descs[tid]));
     }
   }
@@ -53,7 +51,7 @@ private:
     const auto out_tid = static_cast<size_t>(node.out_tids[static_cast<size_t>(in_place.out_idx)]);
     Alias alias{index, in_place.in_idx, in_place.out_idx, in_place.required, in_place.writes};
     const auto sid = plan_.tid_to_sid[in_tid];
-    const auto reason = objection(static_cast<size_t>(sid), in_place, in_tid, out_tid);
+    const auto reason = objection(index, static_cast<size_t>(sid), in_place, in_tid, out_tid);
     alias.broken = !reason.empty();
     plan_.aliases.push_back(alias);
     if (!alias.broken)
@@ -64,42 +62,31 @@ private:
           "input " + std::to_string(in_place.in_idx) + " " + reason +
               "; put a \"Copy\" node before it");
     } else {
-      plan_.notes.push_back(
+      add_decision(
+          plan_, runtime::Decision::Kind::Copy, static_cast<int>(index),
           "node " + quoted(node.spec) + ": output " + std::to_string(in_place.out_idx) +
-          " gets memory of its own, input " + std::to_string(in_place.in_idx) + " " + reason);
+              " gets memory of its own, input " + std::to_string(in_place.in_idx) + " " + reason);
     }
     return -1;
   }
 
   /// Why the output may not live in the input's storage; empty if it may.
   std::string objection(
-      size_t sid, const core::InPlace &in_place, size_t in_tid, size_t out_tid) const {
+      size_t node, size_t sid, const core::InPlace &in_place, size_t in_tid, size_t out_tid) const {
     const auto &in = plan_.tensor_descs[in_tid];
     const auto &out = plan_.tensor_descs[out_tid];
     const auto &state = states_[sid];
+    if (plan_.graph.nodes[node].infer.kind == core::TaskKind::Async)
+      return "cannot become an output of an asynchronous node: two threads would share it";
     if (in.mem_loc != out.mem_loc)
       return "is in another memory location than the output";
     if (in_place.writes && state.is_const)
       return "would be overwritten in place, but its producer reads it again";
-    if (in_place.writes && state.is_shared)
-      return "would be overwritten in place, but is also read by " + other_readers(sid, in_tid);
     // A view may look beyond its input's own extent, not beyond the storage.
     if (extent_end(out) > state.bytes)
       return "holds " + std::to_string(state.bytes) + " bytes, too few for the output's " +
           std::to_string(extent_end(out)) + " bytes in its place";
     return {};
-  }
-
-  std::string other_readers(size_t sid, size_t in_tid) const {
-    std::string names;
-    for (const auto &edge : plan_.graph.edges) {
-      const auto tid = static_cast<size_t>(edge.tid);
-      const bool mapped = plan_.tid_to_sid[tid] == static_cast<int>(sid);
-      if (!mapped || (tid == in_tid && plan_.tensor_readers[tid] == 1))
-        continue;
-      names += (names.empty() ? "\"" : ", \"") + edge.spec.to + "\"";
-    }
-    return names;
   }
 
   Plan &plan_;

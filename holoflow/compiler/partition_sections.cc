@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "holoflow/compiler/partition.hh"
 #include "holoflow/compiler/passes.hh"
 
 namespace holoflow::compiler {
 
 namespace {
 
-constexpr const char *pass = "section partitioning";
+constexpr const char *pass = partition_pass;
 
 /// Disjoint sets with path halving and union by size.
 class DisjointSets {
@@ -98,44 +99,8 @@ DisjointSets join_nodes(const Plan &plan) {
   return sets;
 }
 
-/// Readers of memory that a synchronous node takes over (an owned input) run before that node, as
-/// far as the graph allows: such nodes wait in `late` until nothing else is ready.
-std::vector<size_t> order_section(const Plan &plan, const std::vector<size_t> &members) {
-  const auto section = plan.section_of[members.front()];
-  const auto in_section = [&](size_t node) { return plan.section_of[node] == section; };
-  const auto takes_memory_over = [&](size_t node) {
-    const auto &mask = plan.graph.nodes[node].infer.owned_inputs;
-    return std::find(mask.begin(), mask.end(), true) != mask.end();
-  };
-  std::vector<size_t> order, late;
-  order.reserve(members.size());
-  std::map<size_t, size_t> waiting_for;
-  const auto make_ready = [&](size_t node, std::vector<size_t> &ready) {
-    (takes_memory_over(node) ? late : ready).push_back(node);
-  };
-  std::vector<size_t> ready;
-  for (const auto node : members) {
-    const auto &edges = plan.in_edges[node];
-    const auto inside = std::count_if(edges.begin(), edges.end(), [&](size_t edge) {
-      return in_section(plan.graph.edges[edge].from);
-    });
-    waiting_for[node] = static_cast<size_t>(inside);
-    if (inside == 0)
-      make_ready(node, ready);
-  }
-  for (size_t next = 0, next_late = 0; order.size() < members.size();) {
-    const auto node = next < ready.size() ? ready[next++] : late[next_late++];
-    order.push_back(node);
-    for (const auto edge : plan.out_edges[node]) {
-      const auto to = plan.graph.edges[edge].to;
-      if (in_section(to) && --waiting_for[to] == 0)
-        make_ready(to, ready);
-    }
-  }
-  return order;
-}
-
-void make_sections(Plan &plan) {
+/// The nodes of each section, producers first.
+std::vector<std::vector<size_t>> make_sections(Plan &plan) {
   auto sets = join_nodes(plan);
   std::map<size_t, int> id_of_set;
   std::vector<std::vector<size_t>> members;
@@ -154,9 +119,9 @@ void make_sections(Plan &plan) {
     runtime::Section section;
     section.id = static_cast<int>(id);
     section.name = "section " + std::to_string(id);
-    section.sync_topo = order_section(plan, members[id]);
     plan.sections.push_back(std::move(section));
   }
+  return members;
 }
 
 void attach_async_nodes(Plan &plan) {
@@ -176,25 +141,8 @@ void attach_async_nodes(Plan &plan) {
   }
 }
 
-/// A queue that gave its input's ownership up is pushed before the storage's owner, which clears
-/// the pointer; then tasks that synchronise the stream themselves come before ordinary ones, so
-/// that their wait serves both. Stable otherwise.
-void order_producers(Plan &plan) {
-  const auto rank = [&](size_t node) {
-    const auto &infer = plan.graph.nodes[node].infer;
-    const bool owns = std::find(infer.owned_inputs.begin(), infer.owned_inputs.end(), true) !=
-        infer.owned_inputs.end();
-    const bool gave_way = infer.yields_ownership && !infer.owned_inputs.empty() && !owns;
-    return (gave_way ? 0 : 2) + (infer.synchronizes_producer_stream ? 0 : 1);
-  };
-  for (auto &section : plan.sections)
-    std::stable_sort(section.async_prod.begin(), section.async_prod.end(), [&](size_t a, size_t b) {
-      return rank(a) < rank(b);
-    });
-}
-
 /// A section downstream of itself through queues would wait for itself.
-void refuse_section_cycles(Plan &plan) {
+void refuse_section_cycles(Plan &plan, const std::vector<std::vector<size_t>> &members) {
   const auto count = plan.sections.size();
   std::vector<std::vector<size_t>> next(count);  // async nodes that lead on
   std::vector<size_t> in_degree(count, 0);
@@ -234,11 +182,10 @@ void refuse_section_cycles(Plan &plan) {
     names = name_of(plan, node) + (names.empty() ? "" : ", ") + names;
     id = static_cast<size_t>(plan.producer_section[node]);
   } while (id != first);
-  const auto inside = plan.sections[first].sync_topo;
   add_fault(
       plan, {.pass = pass},
       "a cycle of sections: the nodes before and behind " + names +
-          " are also connected directly (around " + name_of(plan, inside.front()) +
+          " are also connected directly (around " + name_of(plan, members[first].front()) +
           "), so one thread would wait for itself; put a \"BatchQueue\" into the direct "
           "connection as well");
 }
@@ -248,11 +195,16 @@ void refuse_section_cycles(Plan &plan) {
 void partition_sections(Plan &plan) {
   refuse_async_edges(plan);
   refuse_unpopped_outputs(plan);
-  make_sections(plan);
+  const auto members = make_sections(plan);
   attach_async_nodes(plan);
-  order_producers(plan);
   if (plan.faults.empty())
-    refuse_section_cycles(plan);
+    refuse_section_cycles(plan, members);
+  const auto overwriters = find_overwriters(plan);
+  order_sections(plan, members, overwriters);
+  order_pushes(plan);
+  record_owners(plan);
+  if (plan.faults.empty())
+    balance_rates(plan);
 }
 
 }  // namespace holoflow::compiler

@@ -26,9 +26,9 @@ void infer_types(Plan &plan);
 /// Reads: node infer, edges.  Writes: node and edge tids, tensor_*, record_count, out_records.
 void assign_tensors(Plan &plan);
 
-/// 5. Gives every tensor a storage; an in-place output shares its input's. A writing alias is only
-/// granted where nobody else reads that storage and no producer needs it unchanged: an optional one
-/// gets its own storage, a required one is refused.
+/// 5. Gives every tensor a storage; an in-place output shares its input's. Refused are aliases that
+/// do not fit, sit elsewhere or would overwrite what their producer reads again: an optional one
+/// gets its own storage, a required one is a fault. Other readers are judged by pass 9.
 /// Reads: tids, in_place, const_outputs.  Writes: tid_to_sid, aliases, storage_count.
 void map_storage(Plan &plan);
 
@@ -37,34 +37,60 @@ void map_storage(Plan &plan);
 /// Reads: ownership masks, aliases.  Writes: storage_owner, owners, ownership masks, tid_to_sid.
 void check_ownership(Plan &plan);
 
+/// Between 9 and 7: sizes, blocks that storages share, the bill; refuses what exceeds the budget.
+/// Reads: tensor_descs, tid_to_sid, storage_owner, sections.  Writes: storage_bytes,
+/// storage_location, block_of, block_bytes, bill.
+void plan_memory(Plan &plan);
+
 /// 7. Makes the storage objects and the memory of those that no task owns; reuses previous blocks
-/// of equal location and size. Reads: tid_to_sid, storage_owner, device.  Writes: storages, blocks,
-/// reuse.blocks, bill.
+/// of equal location and size. Reads: the memory plan, device.  Writes: storages, blocks,
+/// reuse.blocks.
 void allocate(Plan &plan);
 
 /// 8. Resolves each node's slots to storages.
 /// Reads: tids, storages.  Writes: adapters.
 void attach_adapters(Plan &plan);
 
-/// 9. Cuts the graph into sections at its asynchronous nodes and orders each. Fails on edges
-/// between asynchronous nodes, sections downstream of themselves and outputs that nobody pops.
-/// Reads: kinds, edges, topo_order, ownership.  Writes: sections, section_of, *_section.
+/// 9. Cuts the graph into sections at its asynchronous nodes and orders each, readers before those
+/// who overwrite. Fails on edges between asynchronous nodes, sections downstream of themselves,
+/// outputs that nobody pops, overwriting that no order makes safe, frame rates that disagree.
+/// Reads: kinds, edges, topo_order, aliases, ownership, windows.  Writes: sections, section_of,
+/// *_section, min_slots; where an alias is broken or an owner gives way also tid_to_sid, aliases,
+/// ownership masks. The mapping is final afterwards.
 void partition_sections(Plan &plan);
 
 /// 10. Gives every section a stream (null on the CPU); previous ones are reused by position.
 /// Reads: sections, device.  Writes: streams, section stream and device, reuse.streams.
 void assign_streams(Plan &plan);
 
-/// 11. Creates tasks; nodes with a previous task of the same name, type and interface are left for
-/// update_tasks.
-/// Reads: everything above.  Writes: tasks, reuse.tasks.
+/// Which nodes keep their previous task: same name, type and interface, and a factory whose tasks
+/// can be updated. Called by the driver before pass 10.
+/// Reads: graph, previous.  Writes: reuse.tasks.
+void find_updates(Plan &plan);
+
+/// 11. Creates the tasks of all other nodes.
+/// Reads: everything above.  Writes: tasks.
 void create_tasks(Plan &plan);
 
-/// Second half of pass 11, after the previous output was taken over.
-void update_tasks(Plan &plan, std::map<std::string, std::unique_ptr<core::ITask>> &previous_tasks);
+/// Second half of pass 11, when the previous output may be changed: updates its tasks. Where one
+/// update fails, all are undone and a fault is added; `previous` is reset where that fails too.
+/// Moves nothing else out of `previous`.
+void update_tasks(Plan &plan, std::unique_ptr<runtime::CompilerOutput> &previous);
 
 /// 12. Gives tasks their logger and, where they own a slot, access to its storage.
 /// Reads: tasks, adapters.
 void bind_tasks(Plan &plan);
+/// The same for one task.
+void bind_task(
+    core::ITask &task, const runtime::NodePlan &node, runtime::NodeStorageAdapter &adapter);
+
+/// Checks what the passes promise each other; throws std::logic_error "internal error: <invariant>:
+/// …". Behind the judging passes and, with `made`, behind pass 12. Debug builds run it after every
+/// compile.
+void verify(const Plan &plan, bool made);
+
+/// Says why boundaries, aliases, owners and shared blocks are as they are. Reads everything up to
+/// the memory plan.  Writes: decisions.
+void explain(Plan &plan);
 
 }  // namespace holoflow::compiler

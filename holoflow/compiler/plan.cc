@@ -9,12 +9,15 @@ namespace {
 std::string pointer_of(const Plan &plan, const Place &place) {
   if (plan.spec->source == nullptr)
     return {};
-  if (place.edge >= 0)
-    return "/edges/" + std::to_string(place.edge);
+  if (place.edge >= 0) {
+    const auto &edge = plan.spec->edges[static_cast<size_t>(place.edge)];
+    return edge.pointer.empty() ? "/edges/" + std::to_string(place.edge) : edge.pointer;
+  }
   if (place.node < 0)
     return {};
-  const auto &name = plan.spec->nodes[static_cast<size_t>(place.node)].name;
-  auto pointer = "/nodes/" + core::escape_pointer_token(name);
+  const auto &node = plan.spec->nodes[static_cast<size_t>(place.node)];
+  auto pointer =
+      node.pointer.empty() ? "/nodes/" + core::escape_pointer_token(node.name) : node.pointer;
   if (!place.pointer.empty())
     pointer += "/params" + place.pointer;
   return pointer;
@@ -28,6 +31,15 @@ bool names_a_slot(const std::string &text) {
 
 std::string quoted(const core::NodeSpec &node) {
   return "\"" + node.name + "\" (" + node.kind + ")";
+}
+
+std::string output_name(const Plan &plan, size_t node, int slot) {
+  return "\"" + plan.spec->nodes[node].name + ":" + std::to_string(slot) + "\"";
+}
+
+void add_decision(Plan &plan, runtime::Decision::Kind kind, int node, std::string text) {
+  auto name = node < 0 ? std::string() : plan.spec->nodes[static_cast<size_t>(node)].name;
+  plan.decisions.push_back({kind, std::move(name), std::move(text)});
 }
 
 void add_fault(Plan &plan, const Place &place, const std::string &text) {

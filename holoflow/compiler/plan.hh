@@ -3,6 +3,7 @@
 // fills it; a pass reads only what an earlier one wrote.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <string_view>
@@ -35,6 +36,13 @@ struct Owner {
   int slot = 0;
 };
 
+/// One call worth seeing in the trace.
+struct TraceSpan {
+  std::string name;
+  const char *category = "";
+  std::chrono::steady_clock::time_point begin, end;
+};
+
 /// What recompilation takes over from the previous output.
 struct Reuse {
   std::map<int, int> blocks;  ///< new storage id → previous storage id
@@ -50,10 +58,13 @@ struct Plan {
   core::MemLoc compute_location = core::MemLoc::Host;  ///< where Upload brings tensors
   runtime::Device *device = nullptr;  ///< from pass 7 on
   const runtime::CompilerOutput *previous = nullptr;  ///< read only until it is committed
+  bool beside_previous = false;  ///< the scheduler of `previous` may be running
 
   // Written by any pass.
   std::vector<core::Error> faults;
-  std::vector<std::string> notes;
+  std::vector<runtime::Decision> decisions;
+  std::vector<TraceSpan>
+      spans;  ///< calls of factories, where config->verbose_tracing asks for them
 
   // Pass 1, validate.
   std::unordered_map<std::string_view, size_t> node_index;  ///< name → index into spec->nodes
@@ -87,6 +98,13 @@ struct Plan {
   std::vector<int> storage_owner;  ///< sid → index into owners, -1 for compiler-owned
   std::vector<Owner> owners;
 
+  // Memory plan, between 9 and 7.
+  std::vector<size_t> storage_bytes;  ///< by sid
+  std::vector<core::MemLoc> storage_location;  ///< by sid
+  std::vector<int> block_of;  ///< sid → sid under which its block is kept, -1 where a task owns it
+  std::vector<size_t> block_bytes;  ///< by the sid that keeps the block, else 0
+  runtime::MemoryBill bill;
+
   // Pass 7, allocate.
   std::map<int, std::unique_ptr<core::Storage>> storages;
   std::map<int, runtime::MemoryBlock> blocks;
@@ -109,7 +127,6 @@ struct Plan {
   // Passes 7, 10 and 11.
   Reuse reuse;
   runtime::CompileReport report;
-  runtime::MemoryBill bill;
 
   [[nodiscard]] size_t node_count() const { return graph.nodes.size(); }
   [[nodiscard]] tasks::InferContext context(size_t node) const {
@@ -120,6 +137,12 @@ struct Plan {
 
 /// `"name" (Kind)`.
 [[nodiscard]] std::string quoted(const core::NodeSpec &node);
+
+/// Where an edge comes from, `"a:0"`.
+[[nodiscard]] std::string output_name(const Plan &plan, size_t node, int slot);
+
+/// Adds a decision; `node` is an index into spec->nodes or -1 for the whole graph.
+void add_decision(Plan &plan, runtime::Decision::Kind kind, int node, std::string text);
 
 /// Where a fault is.
 struct Place {

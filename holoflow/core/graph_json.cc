@@ -56,6 +56,22 @@ public:
     return graph;
   }
 
+  SubGraph read_sub_graph(const std::string &name, const Json &object) {
+    SubGraph sub_graph;
+    const std::string at = join("/graphs", name);
+    check_name(at, name, "sub-graph");
+    if (!check_object(
+            at, object,
+            "expected a sub-graph with \"nodes\", \"edges\", \"inputs\" and \"outputs\""))
+      return sub_graph;
+    check_keys(at, object, {"nodes", "edges", "inputs", "outputs", "debug", "description"});
+    check_strings(at, object, {"description"});
+    read_body(at, object, sub_graph.body);
+    sub_graph.inputs = read_ports(at, object, "inputs");
+    sub_graph.outputs = read_ports(at, object, "outputs");
+    return sub_graph;
+  }
+
 private:
   void fault_at(
       SourceMap::Position position, const std::string &pointer, const std::string &message) {
@@ -148,7 +164,7 @@ private:
       return;
     // JSON objects of this library are sorted by key; the author's order is that of the text.
     const auto place = [&](const NodeSpec &node) {
-      const auto position = source_->find_key(join(pointer, node.name));
+      const auto position = source_->find_key(node.pointer);
       return std::pair(position.line, position.column);
     };
     std::stable_sort(graph.nodes.begin(), graph.nodes.end(), [&](const auto &a, const auto &b) {
@@ -162,7 +178,7 @@ private:
       return std::nullopt;
     check_keys(pointer, object, {"type", "params", "debug", "description"});
     check_strings(pointer, object, {"description"});
-    NodeSpec node{name, "", Json::object(), read_bool(pointer, object, "debug", true)};
+    NodeSpec node{name, "", Json::object(), read_bool(pointer, object, "debug", true), pointer};
     const Json *type = member(object, "type");
     if (type == nullptr)
       fault(pointer, "\"type\" is missing; expected the name of a task type");
@@ -191,8 +207,10 @@ private:
         edge = read_short_edge(at, edges[i].get_ref<const std::string &>());
       else if (check_object(at, edges[i], edge_forms))
         edge = read_edge(at, edges[i]);
-      if (edge)
+      if (edge) {
+        edge->pointer = at;
         graph.edges.push_back(std::move(*edge));
+      }
     }
   }
 
@@ -277,39 +295,30 @@ private:
     if (!check_object("/graphs", graphs, "expected an object of sub-graphs by name"))
       return;
     for (const auto &item : graphs.items()) {
-      const std::string at = join("/graphs", item.key());
-      check_name(at, item.key(), "sub-graph");
-      if (!check_object(
-              at, item.value(),
-              "expected a sub-graph with \"nodes\", \"edges\", \"inputs\" and "
-              "\"outputs\""))
-        continue;
-      check_keys(at, item.value(), {"nodes", "edges", "inputs", "outputs", "debug", "description"});
-      check_strings(at, item.value(), {"description"});
-      GraphSpec sub_graph;
-      read_body(at, item.value(), sub_graph);
-      read_ports(at, item.value(), "inputs");
-      read_ports(at, item.value(), "outputs");
+      (void)read_sub_graph(item.key(), item.value());
       graph.graphs.emplace(item.key(), item.value());
     }
   }
 
-  void read_ports(const std::string &pointer, const Json &object, const char *key) {
+  std::vector<SubGraphPort> read_ports(
+      const std::string &pointer, const Json &object, const char *key) {
+    std::vector<SubGraphPort> result;
     const Json *ports = member(object, key);
     if (ports == nullptr)
-      return;
+      return result;
     const std::string at = join(pointer, key);
     if (!ports->is_array()) {
       fault(at, "expected an array of \"node:slot\", got " + describe(*ports));
-      return;
+      return result;
     }
     for (size_t i = 0; i < ports->size(); ++i) {
       const std::string at_port = at + "/" + std::to_string(i);
-      if ((*ports)[i].is_string())
-        (void)read_endpoint(at_port, (*ports)[i].get_ref<const std::string &>());
-      else
+      if (!(*ports)[i].is_string())
         fault(at_port, "expected \"node:slot\", got " + describe((*ports)[i]));
+      else if (auto port = read_endpoint(at_port, (*ports)[i].get_ref<const std::string &>()))
+        result.push_back({std::move(port->node), port->slot, at_port});
     }
+    return result;
   }
 
   std::string origin_;
@@ -353,6 +362,12 @@ GraphText read_parsed_graph(const nlohmann::json &json, const std::string &origi
   GraphText result;
   result.graph = GraphReader(origin, nullptr, result.faults).read_file(json);
   return result;
+}
+
+SubGraph read_sub_graph(
+    const nlohmann::json &json, const std::string &name, const SourceMap *source,
+    std::vector<Error> &faults) {
+  return GraphReader("graph", source, faults).read_sub_graph(name, json);
 }
 
 GraphSpec GraphSpec::from_json(std::string_view text) {

@@ -27,4 +27,25 @@ struct GraphText {
 [[nodiscard]] GraphText read_graph_text(
     std::string_view text, const std::vector<std::string> &known_types);
 
+/// A slot of a node inside a sub-graph.
+struct SubGraphPort {
+  std::string node;
+  int slot = 0;
+  std::string pointer;
+};
+
+/// The definition of a sub-graph; its `body` has pointers into the graph file.
+struct SubGraph {
+  GraphSpec body;
+  std::vector<SubGraphPort> inputs, outputs;
+};
+
+/// Reads `json` as the sub-graph called `name`. Faults are added to `faults`.
+[[nodiscard]] SubGraph read_sub_graph(
+    const nlohmann::json &json, const std::string &name, const SourceMap *source,
+    std::vector<Error> &faults);
+
+/// Replaces nodes of type Graph; what cannot be expanded is left out and reported in `faults`.
+[[nodiscard]] GraphSpec expand_graph(const GraphSpec &graph, std::vector<Error> &faults);
+
 }  // namespace holoflow::core

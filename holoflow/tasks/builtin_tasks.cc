@@ -11,9 +11,13 @@ void register_builtin_tasks(core::Registry &registry) {
   tasks::register_elementwise(registry);
   tasks::register_arithmetic(registry);
   tasks::register_affine(registry);
+  tasks::register_clip(registry);
   tasks::register_conversion(registry);
   tasks::register_normalize(registry);
+  tasks::register_reduction(registry);
   tasks::register_slice(registry);
+  tasks::register_reshape(registry);
+  tasks::register_transpose(registry);
   tasks::register_fft(registry);
   tasks::register_fftshift(registry);
   tasks::register_filter2d(registry);

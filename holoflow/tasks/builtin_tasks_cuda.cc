@@ -15,8 +15,11 @@ void register_builtin_tasks_cuda(core::Registry &registry) {
   register_elementwise_cuda(registry);
   register_arithmetic_cuda(registry);
   register_affine_cuda(registry);
+  register_clip_cuda(registry);
   register_conversion_cuda(registry);
   register_normalize_cuda(registry);
+  register_reduction_cuda(registry);
+  register_reshape_cuda(registry);
   register_fft_cuda(registry);
   register_fftshift_cuda(registry);
   register_filter2d_cuda(registry);

@@ -10,9 +10,13 @@ namespace holoflow::tasks {
 void register_elementwise(core::Registry &registry);
 void register_arithmetic(core::Registry &registry);
 void register_affine(core::Registry &registry);
+void register_clip(core::Registry &registry);
 void register_conversion(core::Registry &registry);
 void register_normalize(core::Registry &registry);
+void register_reduction(core::Registry &registry);
 void register_slice(core::Registry &registry);
+void register_reshape(core::Registry &registry);
+void register_transpose(core::Registry &registry);
 void register_input_output(core::Registry &registry);
 void register_transfer(core::Registry &registry);
 void register_batch_queue(core::Registry &registry);
@@ -22,12 +26,15 @@ void register_fftshift(core::Registry &registry);
 void register_filter2d(core::Registry &registry);
 
 // In the CUDA module: add the makers for Device tensors. Called from builtin_tasks_cuda.cc. Slice
-// has none: a view moves no data, so its Host task serves both.
+// and Transpose have none: a view moves no data, so their Host tasks serve both.
 void register_elementwise_cuda(core::Registry &registry);
 void register_arithmetic_cuda(core::Registry &registry);
 void register_affine_cuda(core::Registry &registry);
+void register_clip_cuda(core::Registry &registry);
 void register_conversion_cuda(core::Registry &registry);
 void register_normalize_cuda(core::Registry &registry);
+void register_reduction_cuda(core::Registry &registry);
+void register_reshape_cuda(core::Registry &registry);
 void register_transfer_cuda(core::Registry &registry);
 void register_batch_queue_cuda(core::Registry &registry);
 void register_fft_cuda(core::Registry &registry);

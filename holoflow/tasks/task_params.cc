@@ -39,7 +39,8 @@ bool has_type(const json &value, unsigned types) {
       ((types & String) != 0 && value.is_string()) ||
       ((types & IntArray) != 0 && is_array_of(value, fits_int)) ||
       ((types & NumberArray) != 0 && is_array_of(value, is_number)) ||
-      ((types & Null) != 0 && value.is_null()) || ((types & SliceArray) != 0 && value.is_array());
+      ((types & Null) != 0 && value.is_null()) || ((types & SliceArray) != 0 && value.is_array()) ||
+      ((types & Bool) != 0 && value.is_boolean());
 }
 
 /// "an integer or null".
@@ -51,6 +52,7 @@ std::string describe_types(unsigned types) {
       {IntArray, "an array of integers"},
       {NumberArray, "an array of numbers"},
       {SliceArray, "an array of integers and {\"start\", \"stop\", \"step\"} objects"},
+      {Bool, "true or false"},
       {Null, "null"},
   };
   std::vector<std::string> parts;

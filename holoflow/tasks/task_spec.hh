@@ -24,6 +24,7 @@ enum ParamTypes : unsigned {
   NumberArray = 1u << 4,
   Null = 1u << 5,
   SliceArray = 1u << 6,  ///< ints and {start, stop, step} objects
+  Bool = 1u << 7,  ///< true or false
 };
 
 struct ParamSpec {
@@ -50,6 +51,7 @@ struct InferContext {
   std::string node_name = {};
   /// Tensors of the Input nodes by node name; null or absent: the Input cannot be inferred.
   const std::map<std::string, core::TDesc> *graph_inputs = nullptr;
+  size_t min_slots = 0;  ///< frames that an asynchronous node must hold, 0 = as its params say
 };
 
 /// A factory that takes the compile's context; the compiler prefers these calls to the plain ones.

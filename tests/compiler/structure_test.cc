@@ -155,22 +155,4 @@ TEST_F(CompilerTest, C15_InPlaceChainSharesOneBlock) {
   EXPECT_EQ(adapters.at("D")->inputs[0], shared);
 }
 
-TEST_F(CompilerTest, C17_SharedTensorIsNotOverwritten) {
-  const auto build = [](const std::string &kind) {
-    core::GraphSpec spec;
-    spec.add_node("A", "Source").add_node("B", kind).add_node("C", "Sink").add_node("D", "Sink");
-    spec.connect("A", 0, "B", 0).connect("A", 0, "C", 0).connect("B", 0, "D", 0);
-    return spec;
-  };
-  const auto output = compile(build("InPlace"));
-  EXPECT_EQ(output->resources.storages.size(), 2u);
-  const auto faults = faults_of(build("InPlaceMust"));
-  EXPECT_THAT(
-      faults,
-      testing::HasSubstr("node \"B\" (InPlaceMust), input 0 would be overwritten in "
-                         "place, but is also read by"));
-  EXPECT_THAT(faults, testing::HasSubstr("\"C\""));
-  EXPECT_THAT(faults, testing::HasSubstr("put a \"Copy\" node before it"));
-}
-
 }  // namespace holoflow::test

@@ -50,6 +50,28 @@ private:
   SyncFake fake_;
 };
 
+class ContextFakeFactory final : public core::ISyncTaskFactory {
+public:
+  explicit ContextFakeFactory(SyncFakeWithContext fake) : fake_(std::move(fake)) {}
+  core::InferResult infer(
+      std::span<const TDesc> inputs, const nlohmann::json &settings) const override {
+    return fake_.infer(inputs, settings);
+  }
+  std::unique_ptr<core::ISyncTask> create(
+      std::span<const TDesc>, const nlohmann::json &settings,
+      const core::SyncCreateCtx &ctx) const override {
+    return fake_.create(settings, ctx);
+  }
+  std::unique_ptr<core::ISyncTask> update(
+      std::unique_ptr<core::ISyncTask> old, std::span<const TDesc>, const nlohmann::json &settings,
+      const core::SyncCreateCtx &ctx) const override {
+    return fake_.update(std::move(old), settings, ctx);
+  }
+
+private:
+  SyncFakeWithContext fake_;
+};
+
 class AsyncFakeFactory final : public core::IAsyncTaskFactory {
 public:
   explicit AsyncFakeFactory(AsyncFake fake) : fake_(std::move(fake)) {}
@@ -100,6 +122,10 @@ private:
 
 void register_fake(core::Registry &registry, const std::string &kind, SyncFake fake) {
   registry.register_sync(kind, std::make_unique<SyncFakeFactory>(std::move(fake)));
+}
+
+void register_fake(core::Registry &registry, const std::string &kind, SyncFakeWithContext fake) {
+  registry.register_sync(kind, std::make_unique<ContextFakeFactory>(std::move(fake)));
 }
 
 void register_fake(core::Registry &registry, const std::string &kind, AsyncFake fake) {

@@ -39,6 +39,18 @@ struct SyncFake {
 };
 void register_fake(core::Registry &registry, const std::string &kind, SyncFake fake);
 
+/// The same whose functions see settings and context on update too.
+struct SyncFakeWithContext {
+  std::function<core::InferResult(std::span<const TDesc>, const nlohmann::json &)> infer;
+  std::function<std::unique_ptr<core::ISyncTask>(
+      const nlohmann::json &, const core::SyncCreateCtx &)>
+      create;
+  std::function<std::unique_ptr<core::ISyncTask>(
+      std::unique_ptr<core::ISyncTask>, const nlohmann::json &, const core::SyncCreateCtx &)>
+      update;
+};
+void register_fake(core::Registry &registry, const std::string &kind, SyncFakeWithContext fake);
+
 struct AsyncFake {
   std::function<core::InferResult(std::span<const TDesc>, const nlohmann::json &)> infer;
   std::function<std::unique_ptr<core::IAsyncTask>(

@@ -45,7 +45,7 @@ void require_available(
 }
 
 InferResult infer_batch_queue(
-    const InferContext &, std::span<const TDesc> inputs, const nlohmann::json &params) {
+    const InferContext &context, std::span<const TDesc> inputs, const nlohmann::json &params) {
   const TDesc &input = inputs[0];
   require_frames(input);
   require_available(params, "policy", "block");
@@ -53,8 +53,8 @@ InferResult infer_batch_queue(
   const auto size = params.at("output_size").get<size_t>();
   const nlohmann::json &stride_param = params.at("output_stride");
   const size_t stride = stride_param.is_null() ? size : stride_param.get<size_t>();
-  const RingPlan ring =
-      plan_ring(input.shape[0], size, stride, params.at("target_capacity").get<size_t>());
+  const size_t depth = std::max(params.at("target_capacity").get<size_t>(), context.min_slots);
+  const RingPlan ring = plan_ring(input.shape[0], size, stride, depth);
 
   std::vector<size_t> shape = input.shape;
   shape[0] = ring.frames + ring.repeated;

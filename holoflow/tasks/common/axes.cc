@@ -86,4 +86,11 @@ std::vector<size_t> other_axes(const std::vector<size_t> &axes, size_t rank) {
   return others;
 }
 
+std::vector<size_t> pick_axes(const std::vector<size_t> &values, const std::vector<size_t> &axes) {
+  std::vector<size_t> picked;
+  for (const size_t axis : axes)
+    picked.push_back(values[axis]);
+  return picked;
+}
+
 }  // namespace holoflow::tasks

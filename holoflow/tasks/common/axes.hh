@@ -29,4 +29,8 @@ namespace holoflow::tasks {
 /// The axes below `rank` that are not in `axes`, ascending.
 [[nodiscard]] std::vector<size_t> other_axes(const std::vector<size_t> &axes, size_t rank);
 
+/// The values (lengths, strides) of these axes, in their order.
+[[nodiscard]] std::vector<size_t> pick_axes(
+    const std::vector<size_t> &values, const std::vector<size_t> &axes);
+
 }  // namespace holoflow::tasks

@@ -85,19 +85,25 @@ HOLOFLOW_HOST_DEVICE inline float real_part(Complex x) {
 
 template <typename T> struct TypeTag { using type = T; };
 
-/// Calls visit(TypeTag<T>{}) with the C++ type of the elements.
-template <typename Visit> decltype(auto) with_type(core::DType dtype, Visit &&visit) {
+/// Calls visit(TypeTag<T>{}) with the C++ type of the elements, which are no complex numbers.
+template <typename Visit> decltype(auto) with_real_type(core::DType dtype, Visit &&visit) {
   switch (dtype) {
   case core::DType::U8:
     return visit(TypeTag<uint8_t>{});
   case core::DType::U16:
     return visit(TypeTag<uint16_t>{});
   case core::DType::F32:
-    return visit(TypeTag<float>{});
   case core::DType::CF32:
     break;
   }
-  return visit(TypeTag<Complex>{});
+  return visit(TypeTag<float>{});
+}
+
+/// The same for all element types.
+template <typename Visit> decltype(auto) with_type(core::DType dtype, Visit &&visit) {
+  if (dtype == core::DType::CF32)
+    return visit(TypeTag<Complex>{});
+  return with_real_type(dtype, visit);
 }
 
 }  // namespace holoflow::tasks

@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "holoflow/runtime/device.hh"
+#include "holoflow/tasks/fft/transform_kind.hh"
+#include "holoflow/tasks/fft/transform_order.hh"
 
 namespace holoflow::tasks {
 
-enum class DeviceTransformKind { Complex, RealToHalf, HalfToReal };
-
-/// Transforms the last axes of a packed array [batch, lengths…], unscaled. Lengths of 1 are left
-/// out of the plan; where all are 1 there is no plan and is_identity() is true. Half spectra have
-/// last length / 2 + 1 elements along the last axis, whose length may be 1 only where all are.
+/// Transforms a packed array [batch, lengths…], or [lengths…, batch] where the batch comes last,
+/// unscaled. Lengths of 1 are left out of the plan; where all are 1 there is no plan and
+/// is_identity() is true. Half spectra have last length / 2 + 1 elements along the last length's
+/// axis; that length may be 1 only where all are.
 ///
 /// Made at create() with the device selected; execution only enqueues on the stream given here, so
 /// a stream capture records it. cuFFT is opened by the first plan. Failures throw
@@ -21,8 +22,8 @@ enum class DeviceTransformKind { Complex, RealToHalf, HalfToReal };
 class DeviceTransform {
 public:
   DeviceTransform(
-      DeviceTransformKind kind, const std::vector<size_t> &lengths, size_t batch,
-      cudaStream_t stream);
+      TransformKind kind, const std::vector<size_t> &lengths, size_t batch, cudaStream_t stream,
+      BatchPlace batch_place = BatchPlace::First);
   ~DeviceTransform();
   DeviceTransform(const DeviceTransform &) = delete;
   DeviceTransform &operator=(const DeviceTransform &) = delete;
@@ -38,7 +39,7 @@ public:
   void complex(const float *in, float *out, bool forward) const;
   /// Real arrays are 8-byte aligned, as cuFFT demands.
   void real_to_half(const float *in, float *out) const;
-  /// Destroys `in`.
+  /// Destroys `in`, which has to be Hermitian: see half_spectrum.hh.
   void half_to_real(float *in, float *out) const;
 
 private:

@@ -10,16 +10,48 @@ namespace holoflow::tasks {
 
 namespace {
 
-cufftType cufft_type(DeviceTransformKind kind) {
+cufftType cufft_type(TransformKind kind) {
   switch (kind) {
-  case DeviceTransformKind::RealToHalf:
+  case TransformKind::RealToHalf:
     return CUFFT_R2C;
-  case DeviceTransformKind::HalfToReal:
+  case TransformKind::HalfToReal:
     return CUFFT_C2R;
-  case DeviceTransformKind::Complex:
+  case TransformKind::Complex:
     break;
   }
   return CUFFT_C2C;
+}
+
+using Sizes = std::vector<long long>;
+
+/// The work area's bytes.
+size_t make_plan(
+    int plan, TransformKind kind, Sizes sizes, long long batch, BatchPlace batch_place) {
+  const auto rank = static_cast<int>(sizes.size());
+  size_t work_bytes = 0;
+  if (batch_place == BatchPlace::First) {
+    // Without embedding arrays cuFFT takes packed arrays on both sides and ignores the strides.
+    check_cufft(
+        cufft_library().make_plan_many(
+            plan, rank, sizes.data(), nullptr, 1, 0, nullptr, 1, 0, cufft_type(kind), batch,
+            &work_bytes),
+        "cufftMakePlanMany64");
+    return work_bytes;
+  }
+  Sizes in = sizes;
+  Sizes out = sizes;
+  if (kind == TransformKind::RealToHalf)
+    out.back() = out.back() / 2 + 1;
+  if (kind == TransformKind::HalfToReal)
+    in.back() = in.back() / 2 + 1;
+  // An element's neighbour in its transform is a whole batch away; the next transform begins one
+  // element further.
+  check_cufft(
+      cufft_library().make_plan_many(
+          plan, rank, sizes.data(), in.data(), batch, 1, out.data(), batch, 1, cufft_type(kind),
+          batch, &work_bytes),
+      "cufftMakePlanMany64");
+  return work_bytes;
 }
 
 // cuFFT takes no pointers to const, but writes only to the output in the transforms used here.
@@ -33,27 +65,22 @@ cufftComplex *pairs(const float *array) {
 }  // namespace
 
 DeviceTransform::DeviceTransform(
-    DeviceTransformKind kind, const std::vector<size_t> &lengths, size_t batch,
-    cudaStream_t stream) {
-  std::vector<long long> sizes;
+    TransformKind kind, const std::vector<size_t> &lengths, size_t batch, cudaStream_t stream,
+    BatchPlace batch_place) {
+  Sizes sizes;
   for (const size_t length : lengths)
     if (length != 1)
       sizes.push_back(static_cast<long long>(length));
   if (sizes.empty() || batch == 0)
     return;
-  if (kind != DeviceTransformKind::Complex && lengths.back() == 1)
+  if (kind != TransformKind::Complex && lengths.back() == 1)
     throw std::logic_error("internal error: half spectrum along an axis of one element");
 
   const CufftLibrary &cufft = cufft_library();
   check_cufft(cufft.create(&plan_), "cufftCreate");
   try {
     check_cufft(cufft.set_auto_allocation(plan_, 0), "cufftSetAutoAllocation");
-    // Without embedding arrays cuFFT takes packed arrays on both sides and ignores the strides.
-    check_cufft(
-        cufft.make_plan_many(
-            plan_, static_cast<int>(sizes.size()), sizes.data(), nullptr, 1, 0, nullptr, 1, 0,
-            cufft_type(kind), static_cast<long long>(batch), &work_bytes_),
-        "cufftMakePlanMany64");
+    work_bytes_ = make_plan(plan_, kind, sizes, static_cast<long long>(batch), batch_place);
     check_cufft(cufft.set_stream(plan_, stream), "cufftSetStream");
   } catch (...) {
     (void)cufft.destroy(plan_);

@@ -2,14 +2,11 @@
 // Specs of the Fourier family.
 #include "holoflow/tasks/fft/fft.hh"
 
-#include <algorithm>
-#include <cmath>
-#include <stdexcept>
+#include <functional>
+#include <numeric>
 
-#include "holoflow/tasks/common/axes.hh"
 #include "holoflow/tasks/common/infer.hh"
 #include "holoflow/tasks/families.hh"
-#include "holoflow/tasks/fft/transform_order.hh"
 
 namespace holoflow::tasks {
 
@@ -18,105 +15,143 @@ namespace {
 using core::DType;
 using core::InferResult;
 using core::MemLoc;
+using core::MemoryNeed;
 using core::TDesc;
 using nlohmann::json;
 
-InferResult infer_fft(const TDesc &input, const FftProblem &problem) {
-  require_indexable({&input, 1});
-  for (const size_t axis : problem.axes) {
-    if (input.shape[axis] != 0)
-      continue;
-    throw std::invalid_argument(
-        "input 0: expected at least one element along axis " + std::to_string(axis) + ", got " +
-        to_string(input) + "; a transform of no points has no result");
+size_t elements_of(const std::vector<size_t> &shape) {
+  return std::accumulate(shape.begin(), shape.end(), size_t{1}, std::multiplies<>());
+}
+
+/// What the Host task keeps: see HostFftTask.
+std::vector<MemoryNeed> host_memory(const FftProblem &problem) {
+  const bool two_steps = problem.kind == TransformKind::HalfToReal && problem.axes.size() > 1;
+  if (!two_steps && !problem.appends_zeros())
+    return {};
+  const size_t bytes = elements_of(problem.array_shape) * size_of(problem.source.dtype);
+  return {{MemLoc::Host, bytes, two_steps ? "half spectrum on its way" : "input with zeros"}};
+}
+
+/// What the Device tasks keep. cuFFT's work area comes on top; its size is known only once a device
+/// made the plan.
+std::vector<MemoryNeed> device_memory(const FftProblem &problem) {
+  const TransformOrder order = fft_order(problem);
+  const bool one_point = order.lengths.back() == 1;
+  const size_t array = elements_of(problem.array_shape);
+  std::vector<MemoryNeed> needs;
+  const auto need = [&needs](size_t bytes, const char *what) {
+    needs.push_back({MemLoc::Device, bytes, what});
+  };
+  if (problem.kind == TransformKind::HalfToReal) {
+    need(array * size_of(DType::CF32), "half spectrum that cuFFT overwrites");
+    if (one_point || !order.output_is_in_order || !has_paired_frames(problem.output))
+      need(problem.output.num_bytes(), "result in cuFFT's order");
+    return needs;
   }
-  InferResult result = sync_result({&input, 1}, {like_input(input, DType::CF32)});
+  if (problem.kind == TransformKind::RealToHalf && !one_point &&
+      (!order.input_is_in_order || !has_paired_frames(problem.source)))
+    need(array * size_of(DType::F32), "input in cuFFT's order");
+  if (!order.output_is_in_order)
+    need(problem.output.num_bytes(), "spectrum in cuFFT's order");
+  return needs;
+}
+
+InferResult infer(const FftType &type, const TDesc &input, const json &params) {
+  require_indexable({&input, 1});
+  const FftProblem problem = make_fft_problem(type, input, params);
+  InferResult result = sync_result({&input, 1}, {problem.output});
   result.capturable = true;
-  if (input.mem_loc != MemLoc::Device)
-    return result;
-  // cuFFT's work area comes on top; its size is known only once a device made the plan.
-  const TDesc &output = result.output_descs[0];
-  if (!make_transform_order(input, output, problem.axes).output_is_in_order)
-    result.own_memory.push_back({MemLoc::Device, output.num_bytes(), "spectrum in cuFFT's order"});
+  result.own_memory =
+      input.mem_loc == MemLoc::Device ? device_memory(problem) : host_memory(problem);
   return result;
 }
 
-TaskSpec fft2_spec(const std::string &type, const std::string &doc, FftDirection direction) {
-  TaskSpec spec;
-  spec.type = type;
-  spec.doc = doc;
-  spec.inputs = {{.name = "input", .doc = "", .dtypes = {DType::F32, DType::CF32}}};
-  spec.outputs = {
-      {.name = "output", .doc = "packed, of the input's shape", .dtypes = {DType::CF32}}};
-  spec.params = {
-      {.name = "axes",
-       .types = IntArray | Null,
-       .doc = "the two axes to transform, from the end where negative; null: the picture's",
-       .default_value = json()},
+std::vector<DType> input_dtypes(TransformKind kind) {
+  switch (kind) {
+  case TransformKind::RealToHalf:
+    return {DType::F32};
+  case TransformKind::HalfToReal:
+    return {DType::CF32};
+  case TransformKind::Complex:
+    break;
+  }
+  return {DType::F32, DType::CF32};
+}
+
+const char *output_doc(TransformKind kind) {
+  switch (kind) {
+  case TransformKind::RealToHalf:
+    return "packed; the last transformed axis has length / 2 + 1 elements";
+  case TransformKind::HalfToReal:
+    return "packed; imaginary parts where a real signal has none are ignored";
+  case TransformKind::Complex:
+    break;
+  }
+  return "packed";
+}
+
+std::vector<ParamSpec> params_of(const FftType &type) {
+  std::vector<ParamSpec> params;
+  if (type.dimensions == 1) {
+    params.push_back(
+        {.name = "axis",
+         .types = Int,
+         .doc = "the axis to transform, from the end where negative",
+         .default_value = -1});
+  } else {
+    params.push_back(
+        {.name = "axes",
+         .types = IntArray | Null,
+         .doc = type.kind == TransformKind::Complex
+             ? "the two axes to transform, from the end where negative; null: the picture's"
+             : "the two axes to transform, the second one halved; null: the picture's",
+         .default_value = json()});
+  }
+  params.push_back(
       {.name = "norm",
        .types = String,
        .doc = "which direction is scaled by 1/points: backward the inverse, forward the forward "
               "one, ortho both by the root",
        .default_value = "backward",
-       .choices = {"backward", "ortho", "forward"}},
+       .choices = {"backward", "ortho", "forward"}});
+  const bool inverse_half = type.kind == TransformKind::HalfToReal;
+  if (type.dimensions == 1 || inverse_half)
+    params.push_back(
+        {.name = type.dimensions == 1 ? "n" : "width",
+         .types = Int | Null,
+         .doc = inverse_half
+             ? "length of the result along the halved axis; null: twice the input's less 2"
+             : "length to which the input is cut or extended by zeros; null: its own",
+         .default_value = json(),
+         .minimum = 1});
+  return params;
+}
+
+TaskSpec spec_of(const FftType &type) {
+  TaskSpec spec;
+  spec.type = type.type;
+  spec.doc = type.doc;
+  spec.inputs = {{.name = "input", .doc = "", .dtypes = input_dtypes(type.kind)}};
+  const bool real = type.kind == TransformKind::HalfToReal;
+  spec.outputs = {
+      {.name = "output",
+       .doc = output_doc(type.kind),
+       .dtypes = {real ? DType::F32 : DType::CF32}}};
+  spec.params = params_of(type);
+  spec.infer = [type](const InferContext &, std::span<const TDesc> inputs, const json &params) {
+    return infer(type, inputs[0], params);
   };
-  spec.infer =
-      [direction](const InferContext &, std::span<const TDesc> inputs, const json &params) {
-        return infer_fft(inputs[0], fft2_problem(inputs[0], params, direction));
-      };
-  spec.make_sync = [direction](const MakeArgs<core::SyncCreateCtx> &args) {
-    return make_fft_host(args, fft2_problem(args.inputs[0], args.params, direction));
+  spec.make_sync = [type](const MakeArgs<core::SyncCreateCtx> &args) {
+    return make_fft_host(make_fft_problem(type, args.inputs[0], args.params));
   };
   return spec;
 }
 
 }  // namespace
 
-std::vector<size_t> two_axes(const TDesc &input, const json &value) {
-  if (input.rank() < 2)
-    throw std::invalid_argument(
-        "input 0: expected rank 2 or more, got " + to_string(input) +
-        "; a two-dimensional transform needs two axes");
-  if (value.is_array() && value.size() != 2)
-    throw ParamError("/axes", "param \"axes\": expected two axes, got " + value.dump());
-  std::vector<size_t> axes = spatial_axes(input, value);
-  if (axes.size() != 2)
-    throw std::invalid_argument(
-        "input 0: expected two axes beside the channel axis, got " + to_string(input) +
-        "; set \"as\": \"GRAY\" on Input, or name axes that miss the "
-        "channel axis");
-  std::sort(axes.begin(), axes.end());
-  return axes;
-}
-
-float fft_scale(const std::string &norm, FftDirection direction, size_t points) {
-  const auto n = static_cast<double>(points);
-  if (norm == "ortho")
-    return static_cast<float>(1 / std::sqrt(n));
-  const bool scaled = (norm == "forward") == (direction == FftDirection::Forward);
-  return scaled ? static_cast<float>(1 / n) : 1.0F;
-}
-
-FftProblem fft2_problem(const TDesc &input, const json &params, FftDirection direction) {
-  FftProblem problem;
-  problem.axes = two_axes(input, params.at("axes"));
-  problem.direction = direction;
-  const size_t points = input.shape[problem.axes[0]] * input.shape[problem.axes[1]];
-  problem.scale = fft_scale(params.at("norm").get<std::string>(), direction, points);
-  return problem;
-}
-
 void register_fft(core::Registry &registry) {
-  register_spec(
-      registry,
-      fft2_spec(
-          "FFT2", "Discrete Fourier transform along two axes (NumPy's fft2)",
-          FftDirection::Forward));
-  register_spec(
-      registry,
-      fft2_spec(
-          "IFFT2", "Inverse discrete Fourier transform along two axes (NumPy's ifft2)",
-          FftDirection::Inverse));
+  for (const FftType &type : fft_types)
+    register_spec(registry, spec_of(type));
 }
 
 }  // namespace holoflow::tasks

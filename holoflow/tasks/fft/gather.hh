@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Reads a strided device array in any axis order into a packed one, converting and scaling on the
-// way.
+// Reads a strided device array in any axis order into a packed one, converting, scaling and
+// appending zeros on the way.
 #pragma once
 
 #include "holoflow/tasks/common/index.hh"
@@ -21,5 +21,20 @@ void gather_real_to_complex(
     const GatherLoop &loop, const float *in, float *out, float scale, CUstream_st *stream);
 void gather_complex(
     const GatherLoop &loop, const float *in, float *out, float scale, CUstream_st *stream);
+/// Drops imaginary parts.
+void gather_real_part(
+    const GatherLoop &loop, const float *in, float *out, float scale, CUstream_st *stream);
+
+/// The same into a part of an array of `out_bytes`, all else of which becomes 0. Operands of the
+/// loop: in, out.
+void pad_real(
+    const StridedLoop<2> &loop, const float *in, float *out, size_t out_bytes, float scale,
+    CUstream_st *stream);
+void pad_real_to_complex(
+    const StridedLoop<2> &loop, const float *in, float *out, size_t out_bytes, float scale,
+    CUstream_st *stream);
+void pad_complex(
+    const StridedLoop<2> &loop, const float *in, float *out, size_t out_bytes, float scale,
+    CUstream_st *stream);
 
 }  // namespace holoflow::tasks

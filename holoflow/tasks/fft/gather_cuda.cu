@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Kernels that pack strided views for cuFFT.
 #include "curaii/cuda.hh"
+#include "holoflow/tasks/common/map_cuda.cuh"
 #include "holoflow/tasks/fft/gather.hh"
 
 namespace holoflow::tasks {
@@ -18,6 +19,17 @@ __device__ float2 convert(float value, float scale, float2) {
 __device__ float2 convert(float2 value, float scale, float2) {
   return {value.x * scale, value.y * scale};
 }
+__device__ float convert(float2 value, float scale, float) {
+  return value.x * scale;
+}
+
+template <typename Out> struct ScaleTo {
+  float scale;
+
+  template <typename In> __device__ Out operator()(In value) const {
+    return convert(value, scale, Out{});
+  }
+};
 
 // Index is 32 bits wide where the array allows: 64-bit divisions are several times slower.
 template <typename In, typename Out, typename Index>
@@ -54,6 +66,16 @@ void gather(const GatherLoop &loop, const float *in, float *out, float scale, cu
   CUDA_CHECK(cudaGetLastError());
 }
 
+template <typename In, typename Out>
+void pad(
+    const StridedLoop<2> &loop, const float *in, float *out, size_t out_bytes, float scale,
+    cudaStream_t stream) {
+  CUDA_CHECK(cudaMemsetAsync(out, 0, out_bytes, stream));
+  map_cuda<In, Out>(
+      loop, reinterpret_cast<const std::byte *>(in), reinterpret_cast<std::byte *>(out),
+      ScaleTo<Out>{scale}, stream);
+}
+
 }  // namespace
 
 void gather_real(
@@ -69,6 +91,29 @@ void gather_real_to_complex(
 void gather_complex(
     const GatherLoop &loop, const float *in, float *out, float scale, CUstream_st *stream) {
   gather<float2, float2>(loop, in, out, scale, stream);
+}
+
+void gather_real_part(
+    const GatherLoop &loop, const float *in, float *out, float scale, CUstream_st *stream) {
+  gather<float2, float>(loop, in, out, scale, stream);
+}
+
+void pad_real(
+    const StridedLoop<2> &loop, const float *in, float *out, size_t out_bytes, float scale,
+    CUstream_st *stream) {
+  pad<float, float>(loop, in, out, out_bytes, scale, stream);
+}
+
+void pad_real_to_complex(
+    const StridedLoop<2> &loop, const float *in, float *out, size_t out_bytes, float scale,
+    CUstream_st *stream) {
+  pad<float, float2>(loop, in, out, out_bytes, scale, stream);
+}
+
+void pad_complex(
+    const StridedLoop<2> &loop, const float *in, float *out, size_t out_bytes, float scale,
+    CUstream_st *stream) {
+  pad<float2, float2>(loop, in, out, out_bytes, scale, stream);
 }
 
 }  // namespace holoflow::tasks

@@ -68,8 +68,8 @@ public:
       const TDesc &input, const TDesc &output, const BandFilter &filter, runtime::Device &device,
       cudaStream_t stream)
       : DeviceFilterTask(input, output, filter, device, stream),
-        forward_(DeviceTransformKind::RealToHalf, order_.lengths, order_.batch, stream),
-        back_(DeviceTransformKind::HalfToReal, order_.lengths, order_.batch, stream),
+        forward_(TransformKind::RealToHalf, order_.lengths, order_.batch, stream),
+        back_(TransformKind::HalfToReal, order_.lengths, order_.batch, stream),
         work_(device, MemLoc::Device, std::max(forward_.work_bytes(), back_.work_bytes())),
         spectra_(
             device, MemLoc::Device,
@@ -115,7 +115,7 @@ public:
       const TDesc &input, const TDesc &output, const BandFilter &filter, runtime::Device &device,
       cudaStream_t stream)
       : DeviceFilterTask(input, output, filter, device, stream),
-        transform_(DeviceTransformKind::Complex, order_.lengths, order_.batch, stream),
+        transform_(TransformKind::Complex, order_.lengths, order_.batch, stream),
         work_(device, MemLoc::Device, transform_.work_bytes()) {
     transform_.set_work_area(work_.get());
     if (!order_.output_is_in_order)

@@ -7,24 +7,19 @@
 namespace holoflow::tasks {
 namespace {
 
-std::vector<size_t> pick(const std::vector<size_t> &values, const std::vector<size_t> &axes) {
-  std::vector<size_t> picked;
-  for (const size_t axis : axes)
-    picked.push_back(values[axis]);
-  return picked;
-}
-
 class NormalizeHost final : public core::ISyncTask {
 public:
   NormalizeHost(
       NormalizeOp op, const core::TDesc &in, const core::TDesc &out,
       const std::vector<size_t> &kept, const std::vector<size_t> &reduced)
       : op_(op), dtype_(in.dtype),
-        groups_(
-            make_loop<2>(pick(in.shape, kept), {pick(in.strides, kept), pick(out.strides, kept)})),
-        range_loop_(make_loop<1>(pick(in.shape, reduced), {pick(in.strides, reduced)})),
+        groups_(make_loop<2>(
+            pick_axes(in.shape, kept),
+            {pick_axes(in.strides, kept), pick_axes(out.strides, kept)})),
+        range_loop_(make_loop<1>(pick_axes(in.shape, reduced), {pick_axes(in.strides, reduced)})),
         value_loop_(make_loop<2>(
-            pick(in.shape, reduced), {pick(in.strides, reduced), pick(out.strides, reduced)})) {}
+            pick_axes(in.shape, reduced),
+            {pick_axes(in.strides, reduced), pick_axes(out.strides, reduced)})) {}
 
   core::OpResult execute(core::SyncCtx &ctx) override {
     for_each_row<2>(

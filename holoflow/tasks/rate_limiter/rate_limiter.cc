@@ -3,6 +3,7 @@
 #include "holoflow/tasks/rate_limiter/rate_limiter_task.hh"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "holoflow/tasks/families.hh"
 #include "holoflow/tasks/input_output/frame_layout.hh"
@@ -21,7 +22,7 @@ std::chrono::nanoseconds period_of(double max_fps) {
 }
 
 core::InferResult infer_rate_limiter(
-    const InferContext &, std::span<const TDesc> inputs, const nlohmann::json &params) {
+    const InferContext &context, std::span<const TDesc> inputs, const nlohmann::json &params) {
   const std::string policy = params.at("policy").get<std::string>();
   if (policy != "block")
     throw ParamError(
@@ -33,14 +34,25 @@ core::InferResult infer_rate_limiter(
   result.owned_inputs = {true};
   result.owned_outputs = {true};
   result.yields_ownership = true;
-  result.own_memory = {{input.mem_loc, 2 * (input.offset + input.num_bytes()), "two slots"}};
   const size_t frames = frame_count(input);
-  result.window = core::Window{frames, frames, frames, 2 * frames};
+  const size_t slots = limiter_slots(input, context.min_slots);
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(slots, input.offset + input.num_bytes(), &bytes))
+    throw std::overflow_error(
+        std::to_string(slots) + " slots for " + core::to_string(input) + " are too many bytes");
+  result.own_memory = {
+      {input.mem_loc, bytes, slots == 2 ? "two slots" : std::to_string(slots) + " slots"}};
+  result.window = core::Window{frames, frames, frames, slots * frames};
   result.writes_records = {true};
   return result;
 }
 
 }  // namespace
+
+size_t limiter_slots(const TDesc &tensor, size_t min_frames) {
+  const size_t frames = std::max<size_t>(frame_count(tensor), 1);
+  return std::max<size_t>(2, (min_frames + frames - 1) / frames);
+}
 
 void register_rate_limiter(core::Registry &registry) {
   TaskSpec spec;

@@ -36,14 +36,15 @@ RateLimiterTask::RateLimiterTask(
   size_t bytes = tensor_.offset + tensor_.num_bytes();
   if (!ctx.owned_input_bytes.empty())
     bytes = std::max(bytes, ctx.owned_input_bytes[0]);
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    slots_[i] = runtime::MemoryBlock(device_, tensor_.mem_loc, bytes);
-    records_[i].resize(frame_count(tensor_));
-  }
+  const size_t slots = limiter_slots(tensor_, ctx.min_slots);
+  for (size_t i = 0; i < slots; ++i)
+    slots_.emplace_back(device_, tensor_.mem_loc, bytes);
+  records_.assign(slots, std::vector<core::FrameRecord>(frame_count(tensor_)));
 }
 
 bool RateLimiterTask::has_room() const noexcept {
-  return pushed_.load(std::memory_order_relaxed) < freed_.load(std::memory_order_acquire) + 2;
+  return pushed_.load(std::memory_order_relaxed) <
+      freed_.load(std::memory_order_acquire) + slots_.size();
 }
 
 // Both views have the same strides, so the bytes between their elements may go along.
@@ -88,7 +89,7 @@ OpResult RateLimiterTask::try_push(core::AsyncPushCtx &ctx) {
   } else {
     copy(slot(tensor) + tensor_.offset, ctx.inputs[0].data(), producer_stream_);
   }
-  std::vector<core::FrameRecord> &records = records_[tensor % 2];
+  std::vector<core::FrameRecord> &records = records_[tensor % slots_.size()];
   const bool known = !ctx.input_records.empty() && ctx.input_records[0].size() == records.size();
   for (size_t i = 0; i < records.size(); ++i)
     records[i] = known ? ctx.input_records[0][i] : core::FrameRecord{};
@@ -113,7 +114,7 @@ OpResult RateLimiterTask::try_pop(core::AsyncPopCtx &ctx) {
   if (now < next_)
     return OpResult::NotReady;
   next_ = now + period_;
-  std::vector<core::FrameRecord> &records = records_[tensor % 2];
+  std::vector<core::FrameRecord> &records = records_[tensor % slots_.size()];
   if (!ctx.output_records.empty()) {
     const size_t count = std::min(records.size(), ctx.output_records[0].size());
     for (size_t i = 0; i < count; ++i)

@@ -2,7 +2,6 @@
 // The task behind RateLimiter nodes: two slots, the later of which waits for its time.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -14,6 +13,9 @@
 
 namespace holoflow::tasks {
 
+/// Slots of a limiter that must hold so many frames, at least two.
+[[nodiscard]] size_t limiter_slots(const core::TDesc &tensor, size_t min_frames);
+
 using RateClock = std::function<std::chrono::steady_clock::time_point()>;
 
 /// Gives tensors out no faster than one a period and makes the producer wait meanwhile.
@@ -21,9 +23,11 @@ using RateClock = std::function<std::chrono::steady_clock::time_point()>;
 ///   acquire_input lends the free slot → try_push marks it pending → try_pop publishes it when its
 ///   time has come → release_output frees it
 ///
-/// Both slots are memory that input and output share, so nothing is copied; a side that yielded its
-/// slot copies, and waits for its stream before it publishes. Tensors are counted by pushed and
-/// freed: tensor k lies in slot k mod 2. Lock-free, one producer and one consumer.
+/// Slots are memory that input and output share, so nothing is copied; a side that yielded its
+/// slot copies, and waits for its stream before it publishes. There are two of them, more only
+/// where another path of the graph makes the consumer start later. Tensors are counted by pushed
+/// and freed: tensor k lies in slot k mod the number of slots. Lock-free, one producer and one
+/// consumer.
 class RateLimiterTask final : public core::IAsyncTask,
                               public runtime::IRunObserver,
                               public runtime::ILedgerSource {
@@ -46,7 +50,9 @@ public:
 
 private:
   [[nodiscard]] bool has_room() const noexcept;
-  [[nodiscard]] std::byte *slot(uint64_t tensor) const noexcept { return slots_[tensor % 2].get(); }
+  [[nodiscard]] std::byte *slot(uint64_t tensor) const noexcept {
+    return slots_[tensor % slots_.size()].get();
+  }
   void copy(std::byte *to, const std::byte *from, cudaStream_t stream);
 
   const core::TDesc tensor_;
@@ -57,8 +63,8 @@ private:
   const cudaStream_t consumer_stream_;
   runtime::Device &device_;
   const RateClock clock_;
-  std::array<runtime::MemoryBlock, 2> slots_;
-  std::array<std::vector<core::FrameRecord>, 2> records_;  // handed over with the slot
+  std::vector<runtime::MemoryBlock> slots_;
+  std::vector<std::vector<core::FrameRecord>> records_;  // handed over with the slot
 
   bool lent_in_ = false;  // producer's: acquired, not yet pushed
   bool lent_out_ = false;  // consumer's: popped, not yet released

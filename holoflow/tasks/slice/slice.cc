@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "holoflow/tasks/common/infer.hh"
+#include "holoflow/tasks/common/media.hh"
 #include "holoflow/tasks/families.hh"
 #include "holoflow/tasks/task_spec.hh"
 
@@ -81,48 +82,19 @@ bool is_whole(const AxisSlice &slice, size_t extent) {
   return !slice.drops_axis && slice.count == extent && slice.start == 0;
 }
 
-/// Frames along axis 0, each with a record of its own.
-bool has_frames(const TDesc &in) {
-  return in.rank() >= 3 && (!in.media || !in.media->records || *in.media->records == in.shape[0]);
-}
-
-/// The annotation of the view: the channel axis moves with the axes that go; a picture whose
-/// channels or packed planes are cut is no longer of its pixel format.
-std::optional<core::MediaInfo> media_of(
-    const TDesc &in, const std::vector<AxisSlice> &slices, size_t rank) {
-  core::MediaInfo media = in.media.value_or(core::MediaInfo{});
-  const bool planar = media.pixel_format == "NV12" || media.pixel_format == "I420" ||
-      media.pixel_format.starts_with("P010") || media.pixel_format == "YUY2";
-  int moved = 0;
-  bool keeps_format = true;
-  std::optional<int> channel = media.channel_axis;
-  for (size_t axis = 0; axis < slices.size(); ++axis) {
-    const bool is_channel = media.channel_axis && *media.channel_axis == static_cast<int>(axis);
-    const bool whole = is_whole(slices[axis], in.shape[axis]);
-    if (!whole && (is_channel || (planar && axis > 0)))
-      keeps_format = false;
-    if (!slices[axis].drops_axis)
-      continue;
-    if (is_channel)
-      channel.reset();
-    if (media.channel_axis && static_cast<int>(axis) < *media.channel_axis)
-      ++moved;
-  }
-  if (channel)
-    *channel -= moved;
-  media.channel_axis = channel;
-  if (!keeps_format)
-    media.pixel_format.clear();
-  media.records = in.media ? in.media->records : std::nullopt;
-  if (!slices.empty() && has_frames(in)) {
-    media.records.reset();
-    // Without the frame axis, or as a lone picture, it is one frame.
-    if (slices[0].drops_axis || rank < 3)
-      media.records = 1;
-  }
-  if (!in.media && !media.records)
-    return std::nullopt;
-  return media;
+/// The annotation of the view, and the records of the frames that it shows.
+void annotate(TDesc &view, const TDesc &in, const std::vector<AxisSlice> &slices) {
+  std::vector<AxisFate> fates;
+  for (size_t axis = 0; axis < slices.size(); ++axis)
+    fates.push_back({slices[axis].drops_axis, !is_whole(slices[axis], in.shape[axis])});
+  view.media = media_after(in, fates);
+  if (slices.empty() || !has_frames(in))
+    return;
+  if (view.media)
+    view.media->records.reset();
+  // Without the frame axis, or as a lone picture, it is one frame.
+  if (slices[0].drops_axis || view.rank() < 3)
+    set_one_record(view);
 }
 
 /// Whether the view shows whole frames picked from axis 0, whose records the task passes on.
@@ -145,7 +117,7 @@ TDesc view_of(const TDesc &in, const std::vector<AxisSlice> &slices) {
   TDesc view(std::move(shape), in.dtype, in.mem_loc, std::move(strides), offset);
   if (view.num_elements() == 0)
     view.offset = in.offset;  // nothing may lie behind the storage's end
-  view.media = media_of(in, slices, view.rank());
+  annotate(view, in, slices);
   return view;
 }
 

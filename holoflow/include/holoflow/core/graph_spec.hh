@@ -20,6 +20,8 @@ struct NodeSpec {
   std::string kind;  ///< registry key, "FFT2"
   nlohmann::json settings;  ///< the task's params, an object or null
   bool debug = true;  ///< accepted for the ancestor's files
+  std::string pointer = {};  ///< JSON pointer of its description, "" = /nodes/<name>
+  std::string group = {};  ///< the Graph node it was expanded from, "" for none
 };
 
 /// Output `out_idx` of node `from` feeds input `in_idx` of node `to`.
@@ -28,6 +30,7 @@ struct EdgeSpec {
   int out_idx = 0;
   std::string to;
   int in_idx = 0;
+  std::string pointer = {};  ///< JSON pointer of its description, "" = /edges/<index>
 };
 
 /// Where each JSON value of a graph text, and the key in front of it, begins. Built by a scan of
@@ -59,14 +62,21 @@ private:
 /// RFC 6901: `~` becomes `~0`, `/` becomes `~1`.
 [[nodiscard]] std::string escape_pointer_token(std::string_view token);
 
-/// What a graph text may hold; more is refused with a GraphError.
-inline constexpr size_t max_graph_bytes = size_t{8} << 20;
-inline constexpr int max_graph_depth = 64;  ///< objects and arrays within each other
+/// What a graph may hold; more is refused with a message that names the limit.
+inline constexpr size_t max_graph_bytes = size_t{8} << 20;  ///< of a graph text
+inline constexpr int max_graph_depth = 64;  ///< objects, arrays, sub-graphs within each other
+inline constexpr size_t max_graph_nodes = 100'000;  ///< after sub-graphs are expanded
+inline constexpr size_t max_graph_edges = 400'000;  ///< after sub-graphs are expanded
+inline constexpr size_t max_name_bytes = 4096;  ///< of a node, after sub-graphs are expanded
+inline constexpr size_t max_tensor_bytes = size_t{1} << 48;  ///< offset and extent
+inline constexpr size_t max_tensor_rank = 64;
+inline constexpr size_t max_string_bytes = size_t{1} << 20;  ///< of any string in a graph text
 
 struct GraphSpec {
   std::vector<NodeSpec> nodes;
   std::vector<EdgeSpec> edges;
-  /// Named sub-graphs as written; expanded by a later release.
+  /// Named sub-graphs as written, for nodes of type Graph: {"nodes", "edges", "inputs": ["x:0"],
+  /// "outputs": ["y:0"]}.
   std::map<std::string, nlohmann::json> graphs = {};
   /// Places in the text the graph came from; null for graphs built in code.
   std::shared_ptr<const SourceMap> source = {};  // shared by copies of the graph, never changed
@@ -100,6 +110,12 @@ struct GraphSpec {
   /// when the text has no blank and contains `/` or ends in `.json`; else a chain.
   [[nodiscard]] static GraphSpec from_text(
       std::string_view text, const std::vector<std::string> &known_types);
+
+  /// The graph with every node of type Graph replaced by its sub-graph's nodes, which are then
+  /// called "outer/inner"; edges to its slots go where "inputs" and "outputs" say. Throws
+  /// GraphError with every fault: unknown or recursive sub-graphs (with the path), slots that do
+  /// not exist.
+  [[nodiscard]] GraphSpec expanded() const;
 
   /// A graph file that from_json reads back to an equal graph. Throws std::invalid_argument where
   /// two nodes have one name.

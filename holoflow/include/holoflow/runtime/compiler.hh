@@ -16,14 +16,76 @@
 
 namespace holoflow::runtime {
 
-/// What a compiled graph takes, in bytes.
-struct MemoryBill {
-  size_t host_bytes = 0;  ///< blocks of the compiler in Host memory (page-locked on a GPU graph)
-  size_t device_bytes = 0;  ///< blocks of the compiler in Device memory
-  size_t task_host_bytes = 0;
-  size_t task_device_bytes = 0;
-  size_t saved_bytes = 0;  ///< by in-place aliases
+/// Bytes by kind of memory.
+struct MemoryAmount {
+  size_t device = 0;  ///< on the GPU
+  size_t pinned = 0;  ///< Host, page-locked: all Host memory of a graph on a GPU
+  size_t host = 0;  ///< Host, ordinary: all memory of a graph on the CPU
+
+  [[nodiscard]] size_t total() const noexcept;
+  /// Sums that do not fit stay at the largest number.
+  MemoryAmount &operator+=(const MemoryAmount &other) noexcept;
 };
+
+/// What a compiled graph takes: known before anything is allocated.
+struct MemoryBill {
+  struct SectionItem {
+    int section = 0;
+    MemoryAmount blocks = {};  ///< of tensors written in the section
+    MemoryAmount tasks = {};  ///< of its synchronous nodes; asynchronous ones belong to no section
+  };
+  struct TensorItem {
+    int tid = 0;
+    int sid = 0;
+    int block = -1;  ///< storage id under which its memory block is kept, -1 where a task owns it
+    std::string node;  ///< who writes it
+    int slot = 0;
+    int section = -1;  ///< -1 for outputs of asynchronous nodes
+    core::MemLoc mem_loc = core::MemLoc::Host;
+    size_t bytes = 0;  ///< extent of the view, offset included
+  };
+  struct TaskItem {
+    std::string node;
+    int section = -1;
+    core::MemoryNeed need;
+  };
+
+  MemoryAmount blocks = {};  ///< of the compiler
+  MemoryAmount tasks = {};  ///< that tasks say they take: queue slots, work areas
+  size_t saved_by_aliasing = 0;  ///< bytes of outputs that live in their input's storage
+  size_t saved_by_sharing = 0;  ///< bytes of storages that live in an earlier one's block
+  std::vector<SectionItem> sections = {};
+  std::vector<TensorItem> tensors = {};
+  std::vector<TaskItem> task_items = {};
+
+  [[nodiscard]] MemoryAmount total() const noexcept {
+    auto sum = blocks;
+    return sum += tasks;
+  }
+};
+
+/// The bill as a table for people.
+[[nodiscard]] std::string to_text(const MemoryBill &bill);
+
+/// Why something in the compiled graph is as it is.
+struct Decision {
+  enum class Kind {
+    Section,  ///< why a boundary is where it is
+    Alias,  ///< an output lives in its input's storage
+    Copy,  ///< data is copied that might have been shared, and why
+    Owner,  ///< a task's own memory is the tensor's memory
+    Sharing,  ///< tensors take turns in one block
+    Slots,  ///< a queue got more room than it asked for
+    Order,  ///< a node waits for readers of what it overwrites
+    Device,  ///< where the graph runs
+    Warning,  ///< could not be checked, or will surprise
+  };
+  Kind kind = Kind::Warning;
+  std::string node;  ///< "" where it concerns the whole graph
+  std::string text;  ///< one sentence
+};
+
+[[nodiscard]] const char *to_string(Decision::Kind kind);
 
 /// What a compile did.
 struct CompileReport {
@@ -33,7 +95,8 @@ struct CompileReport {
   size_t created_streams = 0, reused_streams = 0;
   size_t created_tasks = 0, updated_tasks = 0;
   std::vector<std::string>
-      notes;  ///< decisions worth telling: owners that gave way, broken aliases
+      notes;  ///< decisions worth telling: owners that gave way, broken aliases, warnings
+  std::vector<Decision> decisions = {};  ///< all of them, in the order of the passes
 };
 
 /// Owns what the scheduler refers to; must outlive it.
@@ -43,6 +106,8 @@ struct CompilerOutput {
   ExecResources resources;
   MemoryBill bill = {};
   CompileReport report = {};
+  std::map<std::string, core::TDesc> inputs = {};  ///< the Config's, that it was compiled for
+  core::MemLoc compute_location = core::MemLoc::Host;  ///< where Upload brings tensors
 };
 
 /// Descriptors that inference found, and the faults that stopped it.
@@ -65,7 +130,9 @@ struct CompilerConfig {
   Device device = Device::Auto;
   int cuda_device = -1;  ///< ordinal, -1 = first
   std::map<std::string, core::TDesc> inputs = {};  ///< tensor of each Input node, by node name
-  bool share_memory = true;
+  bool share_memory = true;  ///< tensors of a section whose lives do not overlap may share blocks
+  /// Bytes that the graph may take where it computes (Device memory on a GPU, Host memory on the
+  /// CPU), 0 = no limit. More makes compilation fail with the bill.
   size_t memory_budget = 0;
   Replay replay = Replay::Auto;
   int lag = 2;
@@ -92,12 +159,27 @@ public:
 
   /// What `prepare` made; opaque.
   class Prepared;
-  /// The part of a compile that can fail: touches nothing of `previous`.
-  [[nodiscard]] std::unique_ptr<Prepared> prepare(
+  struct DeletePrepared {
+    void operator()(Prepared *prepared) const noexcept;
+  };
+  using PreparedPtr = std::unique_ptr<Prepared, DeletePrepared>;
+  /// The part of a compile that can fail: checks, new memory, new streams, new tasks. Touches
+  /// nothing of `previous`, whose scheduler may run meanwhile; a section with a new task therefore
+  /// gets a new stream (compile() reuses streams by position).
+  [[nodiscard]] PreparedPtr prepare(
       const core::GraphSpec &spec, const CompilerOutput *previous = nullptr);
-  /// The rest: moves what is reused out of `previous` and updates tasks.
+  /// The rest: moves what is reused out of `previous`, whose scheduler has ended, and updates
+  /// tasks. Where an update throws, tasks that were already updated are updated back, the failing
+  /// node's task is made anew from its old description, and `previous` stays usable; where that
+  /// fails too, `previous` is destroyed and the error says so.
   [[nodiscard]] std::unique_ptr<CompilerOutput> commit(
-      std::unique_ptr<Prepared> prepared, std::unique_ptr<CompilerOutput> &&previous = nullptr);
+      PreparedPtr prepared, std::unique_ptr<CompilerOutput> &&previous = nullptr);
+
+  /// Everything that is decided without a device (passes 1 to 6 and 9, and the memory plan): opens
+  /// no device, loads no CUDA, allocates no tensor. `resources` holds descriptors and storage ids
+  /// only. Device::Cuda plans for a GPU whether there is one or not, Auto for the CPU unless a node
+  /// insists on a device. Throws CompileError with every fault.
+  [[nodiscard]] std::unique_ptr<CompilerOutput> plan(const core::GraphSpec &spec) const;
 
   /// Passes 1 to 4 alone, without any device (Upload then counts as an alias where the configured
   /// device is not Cuda). Never throws for a faulty graph.

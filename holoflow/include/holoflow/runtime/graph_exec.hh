@@ -41,6 +41,7 @@ struct NodePlan {
   std::vector<int> out_tids;  ///< tensor id of each output slot
   std::string group;  ///< the Graph node it was expanded from, "" for none
   std::vector<RecordPlan> out_records = {};
+  size_t min_slots = 0;  ///< frames an asynchronous node must hold because paths meet; 0 = its own
 };
 
 struct EdgePlan {

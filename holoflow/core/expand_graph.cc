@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Nodes of type Graph give way to the nodes of their sub-graph.
+//
+//   "pre" (Graph "soften")      graphs/soften: a → b, inputs ["a:0"], outputs ["b:0"]
+//   x ─► pre ─► y        becomes        x ─► pre/a ─► pre/b ─► y
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "holoflow/core/graph_fault.hh"
+#include "holoflow/core/graph_json.hh"
+#include "holoflow/core/near_name.hh"
+
+namespace holoflow::core {
+
+namespace {
+
+constexpr const char *graph_type = "Graph";
+
+struct Endpoint {
+  std::string node;
+  int slot = 0;
+};
+
+/// Where the slots of an expanded Graph node lead; nothing where a port is faulty.
+struct Ports {
+  std::vector<std::optional<Endpoint>> inputs, outputs;
+  bool known = false;  ///< the sub-graph was found
+};
+
+/// Where a body stands in the whole.
+struct Scope {
+  std::string prefix;  ///< "outer/" in front of names
+  std::string group;  ///< the Graph node, "" at the top
+  std::vector<std::string> path;  ///< sub-graphs being expanded, outermost first
+};
+
+class Expander {
+public:
+  Expander(const GraphSpec &graph, std::vector<Error> &faults) : graph_(graph), faults_(faults) {
+    for (const auto &[name, json] : graph.graphs)
+      names_.push_back(name);
+  }
+
+  GraphSpec expand() {
+    expand_body(graph_, {}, {}, {});
+    result_.source = graph_.source;
+    return std::move(result_);
+  }
+
+private:
+  using Definitions = std::map<std::string, SubGraph>;
+
+  void fault(const std::string &node, const std::string &pointer, const std::string &message) {
+    const auto position = graph_.source ? graph_.source->find(pointer) : SourceMap::Position{};
+    faults_.push_back(graph_fault("sub-graphs", position, pointer, message));
+    faults_.back().pass = "sub-graphs";
+    faults_.back().node = node;
+  }
+
+  static std::string pointer_of(const NodeSpec &node) {
+    return node.pointer.empty() ? "/nodes/" + escape_pointer_token(node.name) : node.pointer;
+  }
+
+  /// False, said once, where the whole would become too large.
+  bool fits(const std::string &name, const std::string &pointer) {
+    if (too_large_)
+      return false;
+    std::string limit;
+    if (result_.nodes.size() >= max_graph_nodes)
+      limit = std::to_string(max_graph_nodes) + " nodes";
+    else if (result_.edges.size() >= max_graph_edges)
+      limit = std::to_string(max_graph_edges) + " edges";
+    else if (name.size() > max_name_bytes)
+      limit = std::to_string(max_name_bytes) + " bytes in a node's name";
+    if (limit.empty())
+      return true;
+    too_large_ = true;
+    fault("", pointer, "expected at most " + limit + " in the expanded graph, got more");
+    return false;
+  }
+
+  Ports expand_body(
+      const GraphSpec &body, const std::vector<SubGraphPort> &inputs,
+      const std::vector<SubGraphPort> &outputs, const Scope &scope) {
+    std::map<std::string, Ports> inner;  // by the name of each Graph node
+    const auto times_used = count_names(body);
+    for (const auto &node : body.nodes) {
+      const auto name = scope.prefix + node.name;
+      if (!fits(name, pointer_of(node)))
+        return {};
+      if (node.kind != graph_type) {
+        result_.nodes.push_back(
+            {name, node.kind, node.settings, node.debug, node.pointer,
+             scope.group.empty() ? node.group : scope.group});
+        continue;
+      }
+      const bool taken = times_used.at(node.name) > 1;
+      if (taken)
+        fault(
+            name, pointer_of(node),
+            "node \"" + name +
+                "\" (Graph): the name is used twice; give each node a name of "
+                "its own");
+      else
+        inner.emplace(node.name, expand_node(node, name, scope));
+    }
+    for (size_t i = 0; i < body.edges.size(); ++i)
+      expand_edge(body.edges[i], i, scope, inner);
+    return {
+        resolve_ports(inputs, true, body, scope, inner),
+        resolve_ports(outputs, false, body, scope, inner), true};
+  }
+
+  /// Of bodies with Graph nodes only: the other names are checked after the expansion.
+  static std::map<std::string, size_t> count_names(const GraphSpec &body) {
+    std::map<std::string, size_t> times_used;
+    const bool has_sub_graphs =
+        std::any_of(body.nodes.begin(), body.nodes.end(), [](const NodeSpec &node) {
+          return node.kind == graph_type;
+        });
+    if (has_sub_graphs)
+      for (const auto &node : body.nodes)
+        ++times_used[node.name];
+    return times_used;
+  }
+
+  Ports expand_node(const NodeSpec &node, const std::string &name, const Scope &scope) {
+    const auto wanted = sub_graph_of(node, name);
+    if (!wanted)
+      return {};
+    auto path = scope.path;
+    const bool recursive = std::find(path.begin(), path.end(), *wanted) != path.end();
+    path.push_back(*wanted);
+    if (recursive) {
+      std::string shown;
+      for (const auto &graph : path)
+        shown += (shown.empty() ? "\"" : " -> \"") + graph + "\"";
+      fault(
+          name, pointer_of(node),
+          "node \"" + name + "\" (Graph): sub-graphs contain each other: " + shown +
+              "; a sub-graph must not use itself");
+      return {};
+    }
+    if (path.size() > static_cast<size_t>(max_graph_depth)) {
+      fault(
+          name, pointer_of(node),
+          "node \"" + name + "\" (Graph): expected at most " + std::to_string(max_graph_depth) +
+              " sub-graphs within each other, got more");
+      return {};
+    }
+    const auto &definition = definition_of(*wanted);
+    return expand_body(
+        definition.body, definition.inputs, definition.outputs, {name + "/", name, path});
+  }
+
+  /// The name in the node's params; nothing, with a fault, where they are not as they should be.
+  std::optional<std::string> sub_graph_of(const NodeSpec &node, const std::string &name) {
+    const auto at = pointer_of(node);
+    const auto say = [&](const std::string &below, const std::string &text) {
+      fault(name, at + below, "node \"" + name + "\" (Graph): " + text);
+    };
+    std::optional<std::string> wanted;
+    if (!node.settings.is_object() && !node.settings.is_null()) {
+      say("/params", "expected an object of params by name, got " + describe(node.settings));
+      return std::nullopt;
+    }
+    for (const auto &item : node.settings.items()) {
+      const auto &key = item.key();
+      const bool known = key == "graph" || key == "key";
+      const auto below = "/params/" + escape_pointer_token(key);
+      if (!known)
+        say(below,
+            "unknown param " + quote(key) + suggestion(key, {"graph", "key"}) +
+                "; params are \"graph\" and \"key\"");
+      else if (!item.value().is_string())
+        say(below, "\"" + key + "\": expected a string, got " + describe(item.value()));
+      else if (key == "graph")
+        wanted = item.value().get<std::string>();
+    }
+    if (!wanted) {
+      if (!node.settings.contains("graph"))
+        say("", "param \"graph\" is missing; expected the name of a sub-graph");
+      return std::nullopt;
+    }
+    if (graph_.graphs.contains(*wanted))
+      return wanted;
+    say("/params/graph",
+        "there is no sub-graph " + quote(*wanted) + suggestion(*wanted, names_) +
+            (names_.empty() ? "; define it under \"graphs\"" : ""));
+    return std::nullopt;
+  }
+
+  const SubGraph &definition_of(const std::string &name) {
+    const auto known = definitions_.find(name);
+    if (known != definitions_.end())
+      return known->second;
+    // A text's faults were reported when it was read.
+    std::vector<Error> unreported;
+    auto &faults = graph_.source ? unreported : faults_;
+    return definitions_
+        .emplace(name, read_sub_graph(graph_.graphs.at(name), name, graph_.source.get(), faults))
+        .first->second;
+  }
+
+  void expand_edge(
+      const EdgeSpec &edge, size_t index, const Scope &scope,
+      const std::map<std::string, Ports> &inner) {
+    const auto pointer = edge.pointer.empty() ? "/edges/" + std::to_string(index) : edge.pointer;
+    if (!fits("", pointer))
+      return;
+    const auto from = resolve(edge.from, edge.out_idx, false, pointer, scope, inner);
+    const auto to = resolve(edge.to, edge.in_idx, true, pointer, scope, inner);
+    if (from && to)
+      result_.edges.push_back({from->node, from->slot, to->node, to->slot, edge.pointer});
+  }
+
+  /// The real node behind a slot of this body.
+  std::optional<Endpoint> resolve(
+      const std::string &node, int slot, bool is_input, const std::string &pointer,
+      const Scope &scope, const std::map<std::string, Ports> &inner) {
+    const auto name = scope.prefix + node;
+    const auto found = inner.find(node);
+    if (found == inner.end())
+      return Endpoint{name, slot};
+    const auto &ports = is_input ? found->second.inputs : found->second.outputs;
+    const std::string side = is_input ? "input" : "output";
+    if (slot >= 0 && static_cast<size_t>(slot) < ports.size())
+      return ports[static_cast<size_t>(slot)];
+    // A sub-graph that could not be expanded has been reported.
+    if (found->second.known)
+      fault(
+          name, pointer,
+          "node \"" + name + "\" (Graph), " + side + " " + std::to_string(slot) +
+              " is out of range: its sub-graph lists " + std::to_string(ports.size()) + " " + side +
+              (ports.size() == 1 ? "" : "s"));
+    return std::nullopt;
+  }
+
+  std::vector<std::optional<Endpoint>> resolve_ports(
+      const std::vector<SubGraphPort> &ports, bool are_inputs, const GraphSpec &body,
+      const Scope &scope, const std::map<std::string, Ports> &inner) {
+    std::vector<std::optional<Endpoint>> result;
+    for (const auto &port : ports) {
+      const bool exists =
+          std::any_of(body.nodes.begin(), body.nodes.end(), [&](const NodeSpec &node) {
+            return node.name == port.node;
+          });
+      if (exists) {
+        result.push_back(resolve(port.node, port.slot, are_inputs, port.pointer, scope, inner));
+        continue;
+      }
+      result.emplace_back();
+      if (!reported_ports_.insert(port.pointer).second)
+        continue;  // the sub-graph is used several times
+      std::vector<std::string> names;
+      for (const auto &node : body.nodes)
+        names.push_back(node.name);
+      fault(
+          "", port.pointer,
+          "there is no node " + quote(port.node) + " in the sub-graph" +
+              suggestion(port.node, names));
+    }
+    return result;
+  }
+
+  const GraphSpec &graph_;
+  std::vector<Error> &faults_;
+  GraphSpec result_;
+  Definitions definitions_;
+  std::vector<std::string> names_;
+  std::set<std::string> reported_ports_;
+  bool too_large_ = false;
+};
+
+}  // namespace
+
+GraphSpec expand_graph(const GraphSpec &graph, std::vector<Error> &faults) {
+  return Expander(graph, faults).expand();
+}
+
+GraphSpec GraphSpec::expanded() const {
+  std::vector<Error> faults;
+  auto result = expand_graph(*this, faults);
+  if (!faults.empty())
+    throw GraphError(std::move(faults));
+  return result;
+}
+
+}  // namespace holoflow::core
