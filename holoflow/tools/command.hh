@@ -12,6 +12,7 @@ enum Status { Good = 0, Bad = 1, Usage = 2 };
 
 // Each adds its sub-command, which sets `status` when it runs. In the file of the same name.
 void add_check(CLI::App &app, int &status);
+void add_plan(CLI::App &app, int &status);
 void add_tasks(CLI::App &app, int &status);
 void add_run(CLI::App &app, int &status);
 void add_doctor(CLI::App &app, int &status);

@@ -111,9 +111,9 @@ public:
           break;
         if (!as_it_stands)
           convert_frame(frame, raw.get(), tensor, data.get());
-        frames_in_ += 1;
         if (!runner_.push(input, data.get(), tensor, {}, [data] {}))
           break;
+        frames_in_ += 1;
       }
       // This Input alone: others may have more frames.
       rim.end();

@@ -75,7 +75,7 @@ void named_first(std::vector<Assignment> &assignments) {
 
 // An Input that restricts itself to one size needs no option.
 void use_own_caps(LoadedGraph &loaded, const std::string &input) {
-  const auto own = text_param(node_of(loaded.graph, input), "caps");
+  const auto own = text_param(node_of(loaded.expanded, input), "caps");
   if (own.empty() || loaded.frames.contains(input))
     return;
   MediaFrame frame;
@@ -122,18 +122,31 @@ void drop_loose_edges(core::GraphSpec &graph) {
 /// Whether a fault may only be there because parts of the graph could not be read.
 bool may_be_a_consequence(const core::Error &fault) {
   const std::string text = fault.what();
-  return (fault.pass != "validate" && fault.pass != "type inference") ||
-      text.find("connect a node") != std::string::npos ||
+  const bool early =
+      fault.pass == "sub-graphs" || fault.pass == "validate" || fault.pass == "type inference";
+  return !early || text.find("connect a node") != std::string::npos ||
       text.find("not checked") != std::string::npos;
 }
 
 std::string ask_for_tensor(const LoadedGraph &loaded, const std::string &input) {
-  const bool several = nodes_of_type(loaded.graph, "Input").size() > 1;
+  const bool several = nodes_of_type(loaded.expanded, "Input").size() > 1;
   return "node \"" + input +
       "\" (Input): expected to know what it gets, got nothing; say it with --caps " +
       (several ? "\"" + input + "=video/x-raw" : std::string("\"video/x-raw")) +
       ",format=GRAY8,width=640,height=480\" or with --like " + (several ? input + "=" : "") +
       "FILE";
+}
+
+void add_compiler_fault(LoadedGraph &loaded, const core::Error &fault) {
+  if (!loaded.whole && may_be_a_consequence(fault))
+    return;
+  const std::string text = fault.what();
+  const bool asks_for_tensor =
+      text.find("expected the tensor that one push brings") != std::string::npos;
+  if (!asks_for_tensor)
+    loaded.faults.push_back(text);
+  else if (!loaded.frames.contains(fault.node))  // else the fault in its caps or file is enough
+    loaded.faults.push_back(ask_for_tensor(loaded, fault.node));
 }
 
 }  // namespace
@@ -185,7 +198,7 @@ std::pair<std::string, std::string> split_assignment(
 
 void set_input(LoadedGraph &loaded, const std::string &input, const MediaFrame &frame) {
   try {
-    const auto as = text_param(node_of(loaded.graph, input), "as");
+    const auto as = text_param(node_of(loaded.expanded, input), "as");
     // What else "as" may be the compiler says.
     const bool known = as.empty() || as == "GRAY" || as == "RGB" || as == "RGBA";
     loaded.config.inputs[input] = known ? input_tensor(frame, as) : frame.tensor;
@@ -204,7 +217,9 @@ LoadedGraph load_graph(const GraphArguments &arguments, const core::Registry &re
       : arguments.device == "cuda"                 ? Device::Cuda
                                                    : Device::Auto;
   read_graph(loaded, arguments.graph, registry.keys());
-  const auto inputs = nodes_of_type(loaded.graph, "Input");
+  std::vector<core::Error> told_by_the_compiler;
+  loaded.expanded = core::expand_graph(loaded.graph, told_by_the_compiler);
+  const auto inputs = nodes_of_type(loaded.expanded, "Input");
   std::vector<Assignment> caps, like;
   for (const std::string &text : arguments.caps)
     caps.push_back(read_caps(loaded, text, inputs));
@@ -228,25 +243,14 @@ std::unique_ptr<runtime::CompilerOutput> plan_graph(LoadedGraph &loaded, core::R
     drop_loose_edges(loaded.graph);
   if (loaded.graph.nodes.empty() && !loaded.faults.empty())
     return nullptr;
-  runtime::CompilerConfig config = loaded.config;
-  const runtime::Compiler compiler(registry, config);
-  auto inferred = compiler.infer(loaded.graph);
-  for (const core::Error &fault : inferred.faults) {
-    if (!loaded.whole && may_be_a_consequence(fault))
-      continue;
-    const auto &inputs = loaded.config.inputs;
-    const std::string text = fault.what();
-    const bool asks = text.find("expected the tensor that one push brings") != std::string::npos;
-    if (!asks)
-      loaded.faults.push_back(text);
-    else if (!inputs.contains(fault.node) && !loaded.frames.contains(fault.node))
-      loaded.faults.push_back(ask_for_tensor(loaded, fault.node));
+  std::unique_ptr<runtime::CompilerOutput> plan;
+  try {
+    plan = runtime::Compiler(registry, loaded.config).plan(loaded.graph);
+  } catch (const core::CompileError &error) {
+    for (const core::Error &fault : error.faults)
+      add_compiler_fault(loaded, fault);
   }
-  if (!loaded.faults.empty())
-    return nullptr;
-  auto output = std::make_unique<runtime::CompilerOutput>();
-  output->graph = std::move(inferred.graph);
-  return output;
+  return loaded.faults.empty() ? std::move(plan) : nullptr;
 }
 
 }  // namespace holoflow::tools

@@ -32,6 +32,7 @@ void add_like_argument(CLI::App &command, GraphArguments &arguments);
 /// A graph as far as it could be read, and what is known of its Inputs.
 struct LoadedGraph {
   core::GraphSpec graph;
+  core::GraphSpec expanded;  ///< with sub-graphs in place of Graph nodes, for looking nodes up
   std::vector<std::string> faults;  ///< one line each: text of the graph, caps, files
   bool whole = true;  ///< nothing of the graph is missing for faults in its text
   std::map<std::string, MediaFrame> frames;  ///< by Input

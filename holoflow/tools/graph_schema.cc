@@ -2,6 +2,8 @@
 // The schema of graph files: fixed parts for nodes and edges, a definition for each type's params.
 #include "holoflow/tools/graph_schema.hh"
 
+#include <algorithm>
+
 namespace holoflow::tools {
 
 namespace {
@@ -61,6 +63,8 @@ Json param_schema(const ParamSpec &param) {
     forms.push_back({{"type", "array"}, {"items", number_schema("integer", param)}});
   if ((param.types & tasks::SliceArray) != 0)
     forms.push_back(slice_schema());
+  if ((param.types & tasks::Bool) != 0)
+    forms.push_back({{"type", "boolean"}});
   if ((param.types & tasks::Null) != 0)
     forms.push_back({{"type", "null"}});
   Json schema;
@@ -92,7 +96,7 @@ Json params_schema(const TaskSpec &spec) {
   return schema;
 }
 
-/// A node of type Graph stands for a named sub-graph; the compiler expands it.
+/// A node of type Graph is no task: the compiler puts a sub-graph's nodes in its place.
 TaskSpec graph_spec() {
   TaskSpec spec;
   spec.type = "Graph";
@@ -180,13 +184,20 @@ Json sub_graph_schema() {
 
 }  // namespace
 
-Json graph_schema(const core::Registry &registry) {
+std::vector<TaskSpec> all_specs(const core::Registry &registry) {
   std::vector<TaskSpec> specs;
   for (const std::string &type : registry.keys())
     if (const TaskSpec *spec = tasks::find_spec(registry, type))
       specs.push_back(*spec);
-  if (!registry.is_registered("Graph"))
-    specs.push_back(graph_spec());
+  const auto by_type = [](const TaskSpec &a, const TaskSpec &b) { return a.type < b.type; };
+  TaskSpec graph = graph_spec();
+  const auto place = std::lower_bound(specs.begin(), specs.end(), graph, by_type);
+  specs.insert(place, std::move(graph));
+  return specs;
+}
+
+Json graph_schema(const core::Registry &registry) {
+  const std::vector<TaskSpec> specs = all_specs(registry);
   Json definitions = {
       {"node", node_schema(specs)}, {"edge", edge_schema()}, {"subgraph", sub_graph_schema()}};
   for (const TaskSpec &spec : specs)

@@ -4,11 +4,15 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "holoflow/core/registry.hh"
 #include "holoflow/tasks/task_spec.hh"
 
 namespace holoflow::tools {
+
+/// The specs of the registry's types and of Graph, which no factory makes; by name.
+[[nodiscard]] std::vector<tasks::TaskSpec> all_specs(const core::Registry &registry);
 
 /// JSON Schema (draft 2020-12) of a graph file for the registry's types.
 [[nodiscard]] nlohmann::ordered_json graph_schema(const core::Registry &registry);

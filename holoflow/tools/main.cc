@@ -28,6 +28,7 @@ int run_command_line(int argc, char **argv) {
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
   add_check(app, status);
+  add_plan(app, status);
   add_tasks(app, status);
   add_run(app, status);
   add_doctor(app, status);

@@ -26,7 +26,7 @@ using Files = std::map<std::string, std::string>;
 Files files_of_nodes(
     LoadedGraph &loaded, const std::string &type, const std::string &option,
     const std::vector<std::string> &values) {
-  const auto nodes = nodes_of_type(loaded.graph, type);
+  const auto nodes = nodes_of_type(loaded.expanded, type);
   Files files;
   for (const std::string &value : values) {
     auto [node, file] = split_assignment(value, nodes);
@@ -113,7 +113,7 @@ int run(const RunArguments &arguments) {
   LoadedGraph loaded = load_graph(arguments.graph, registry);
   const Files in = files_of_nodes(loaded, "Input", "--in", arguments.in);
   const Files out = files_of_nodes(loaded, "Output", "--out", arguments.out);
-  for (const std::string &input : nodes_of_type(loaded.graph, "Input"))
+  for (const std::string &input : nodes_of_type(loaded.expanded, "Input"))
     if (!in.contains(input))
       loaded.frames.try_emplace(input);  // a fault already
   const auto readers = open_readers(loaded, in);

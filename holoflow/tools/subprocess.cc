@@ -87,23 +87,51 @@ void exchange(Pipe &in, std::string_view input, Pipe &out, Pipe &err, ProcessRes
   }
 }
 
-}  // namespace
+/// A program that does not read its input is its own business; writing to it must not end ours.
+class IgnoredBrokenPipes {
+public:
+  IgnoredBrokenPipes() : before_(std::signal(SIGPIPE, SIG_IGN)) {}
+  IgnoredBrokenPipes(const IgnoredBrokenPipes &) = delete;
+  IgnoredBrokenPipes &operator=(const IgnoredBrokenPipes &) = delete;
+  ~IgnoredBrokenPipes() { std::signal(SIGPIPE, before_); }
 
-ProcessResult run_process(const std::vector<std::string> &arguments, std::string_view input) {
-  std::signal(SIGPIPE, SIG_IGN);  // a program that does not read its input is its own business
-  Pipe in, out, err;
+private:
+  void (*before_)(int);
+};
+
+/// 0, or why there is no child.
+int spawn(
+    pid_t &child, const std::vector<char *> &argv, const Pipe &in, const Pipe &out,
+    const Pipe &err) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, in.read_end(), 0);
   posix_spawn_file_actions_adddup2(&actions, out.write_end(), 1);
   posix_spawn_file_actions_adddup2(&actions, err.write_end(), 2);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t pipes;  // ignored by us, but not by the child
+  sigemptyset(&pipes);
+  sigaddset(&pipes, SIGPIPE);
+  posix_spawnattr_setsigdefault(&attributes, &pipes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  const int error = ::posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+}  // namespace
+
+ProcessResult run_process(const std::vector<std::string> &arguments, std::string_view input) {
+  const IgnoredBrokenPipes ignored;
+  Pipe in, out, err;
   std::vector<char *> argv;
   for (const std::string &argument : arguments)
     argv.push_back(const_cast<char *>(argument.c_str()));  // posix_spawn does not write to them
   argv.push_back(nullptr);
   pid_t child = -1;
-  const int error = ::posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
+  const int error = spawn(child, argv, in, out, err);
   ProcessResult result;
   if (error != 0) {
     result.errors = std::strerror(error);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // holoflow tasks: what task types there are and what they take.
 #include <algorithm>
+#include <cctype>
 #include <memory>
 
 #include "holoflow/builtin_tasks.hh"
@@ -23,14 +24,12 @@ std::string padded(std::string text, size_t width) {
   return text;
 }
 
-void list(const core::Registry &registry) {
+void list(const std::vector<tasks::TaskSpec> &specs) {
   size_t width = 0;
-  for (const std::string &type : registry.keys())
-    width = std::max(width, type.size());
-  for (const std::string &type : registry.keys()) {
-    const auto *spec = tasks::find_spec(registry, type);
-    print(padded(type, width) + "  " + (spec != nullptr ? spec->doc : "") + "\n");
-  }
+  for (const auto &spec : specs)
+    width = std::max(width, spec.type.size());
+  for (const auto &spec : specs)
+    print(padded(spec.type, width) + "  " + spec.doc + "\n");
 }
 
 void show_slots(const std::string &title, const std::vector<tasks::SlotSpec> &slots) {
@@ -55,41 +54,40 @@ void show(const tasks::TaskSpec &spec) {
 }
 
 /// Upper and lower case do not matter, as in chains.
-const tasks::TaskSpec *find_type(const core::Registry &registry, const std::string &wanted) {
-  const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) ==
-        std::tolower(static_cast<unsigned char>(b));
+bool same_name(const std::string &left, const std::string &right) {
+  const auto same = [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
   };
-  for (const std::string &type : registry.keys())
-    if (std::equal(type.begin(), type.end(), wanted.begin(), wanted.end(), same))
-      return tasks::find_spec(registry, type);
-  return nullptr;
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(), same);
+}
+
+int show_type(const std::vector<tasks::TaskSpec> &specs, const std::string &type) {
+  std::vector<std::string> types;
+  for (const auto &spec : specs) {
+    if (same_name(spec.type, type)) {
+      show(spec);
+      return Good;
+    }
+    types.push_back(spec.type);
+  }
+  const auto hint = core::suggestion(type, types);
+  print_fault(
+      "tasks: unknown type \"" + type + "\"" +
+      (hint.empty() ? "; \"holoflow tasks\" lists the types there are" : hint));
+  return Bad;
 }
 
 int run(const Arguments &arguments) {
   core::Registry registry;
   register_builtin_tasks(registry);
-  if (arguments.schema) {
+  if (arguments.schema)
     print(graph_schema(registry).dump(1) + "\n");
-    return Good;
-  }
-  if (arguments.markdown) {
+  else if (arguments.markdown)
     print(tasks_markdown(registry));
-    return Good;
-  }
-  if (arguments.type.empty()) {
-    list(registry);
-    return Good;
-  }
-  const auto *spec = find_type(registry, arguments.type);
-  if (spec == nullptr) {
-    const auto hint = core::suggestion(arguments.type, registry.keys());
-    print_fault(
-        "tasks: unknown type \"" + arguments.type + "\"" +
-        (hint.empty() ? "; \"holoflow tasks\" lists the types there are" : hint));
-    return Bad;
-  }
-  show(*spec);
+  else if (!arguments.type.empty())
+    return show_type(all_specs(registry), arguments.type);
+  else
+    list(all_specs(registry));
   return Good;
 }
 

@@ -96,6 +96,8 @@ std::string describe_values(const ParamSpec &param) {
     parts.push_back("array of integers" + range);
   if ((param.types & tasks::SliceArray) != 0)
     parts.emplace_back("array of integers and {start, stop, step}");
+  if ((param.types & tasks::Bool) != 0)
+    parts.emplace_back("true or false");
   if ((param.types & tasks::Null) != 0)
     parts.emplace_back("null");
   return join(parts, " or ");
@@ -110,15 +112,12 @@ std::string tasks_markdown(const core::Registry &registry) {
       "tells an editor.\n"
       "Element types are `U8`, `U16`, `F32` and `CF32` (complex). Unknown params are refused.\n\n";
   std::string sections;
-  for (const std::string &type : registry.keys()) {
-    const TaskSpec *spec = tasks::find_spec(registry, type);
-    if (spec == nullptr)
-      continue;
+  for (const TaskSpec &spec : all_specs(registry)) {
     std::string anchor;
-    for (const char c : type)
+    for (const char c : spec.type)
       anchor += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    text += "- [" + type + "](#" + anchor + "): " + spec->doc + "\n";
-    sections += section(*spec);
+    text += "- [" + spec.type + "](#" + anchor + "): " + spec.doc + "\n";
+    sections += section(spec);
   }
   sections.pop_back();  // the blank line behind the last
   return text + "\n" + sections;

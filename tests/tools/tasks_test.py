@@ -45,7 +45,7 @@ WRONG = [
     changed(["edges"], ["a:x->b"]), changed(["edges"], ["a b->c"]), changed(["edges"], [{"from": "in"}]),
     changed(["edges"], [{"from": "in", "to": "f", "out": -1}]), changed(["graphs", "sub", "inputs"], [1]),
     changed(["graphs", "sub", "nodes", "c", "type"], "Cpy"), changed(["graphs", "sub", "graphs"], {}),
-    changed(["debug"], "yes"), changed(["description"], 1),
+    changed(["nodes", "m"], {"type": "Mean", "params": {"keepdims": 1}}), changed(["debug"], "yes"), changed(["description"], 1),
 ]
 
 
@@ -67,6 +67,8 @@ class Tasks(CommandTest):
         self.assertEqual(text, self.good("tasks", "filter2d"))
         self.assertIn('"block", "drop-oldest" or "drop-newest"', self.good("tasks", "BatchQueue"))
         self.assertIn("no params", self.good("tasks", "Copy"))
+        self.assertIn("true or false", self.good("tasks", "Mean"))
+        self.assertIn("name of the sub-graph", self.good("tasks", "Graph"))
 
     def test_an_unknown_type_gets_the_nearest_name(self):
         self.assertEqual(self.bad("tasks", "Filter3D"), ['tasks: unknown type "Filter3D"; did you mean "Filter2D"?'])
