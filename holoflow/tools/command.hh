@@ -17,7 +17,7 @@ void add_tasks(CLI::App &app, int &status);
 void add_run(CLI::App &app, int &status);
 void add_doctor(CLI::App &app, int &status);
 
-/// One line to standard error; line breaks inside become blanks, so that a fault stays one line.
+/// One line to standard error; control characters become blanks, so that a fault stays one line.
 void print_fault(const std::string &text);
 /// To standard output as it is.
 void print(const std::string &text);

@@ -49,6 +49,8 @@ public:
   /// Packed data of frames [first, last) of the tensor that the writer was opened for.
   virtual void write(const std::byte *data, size_t first, size_t last) = 0;
   virtual void finish() = 0;
+  /// A sentence about what stays where finish() is not reached, "" where nothing does.
+  [[nodiscard]] virtual std::string left_behind() const { return ""; }
 };
 
 /// `raw`: what --caps says, for files that do not say it themselves. Throws FileError.

@@ -113,7 +113,7 @@ public:
           convert_frame(frame, raw.get(), tensor, data.get());
         if (!runner_.push(input, data.get(), tensor, {}, [data] {}))
           break;
-        frames_in_ += 1;
+        frames_in += 1;
       }
       // This Input alone: others may have more frames.
       rim.end();
@@ -130,8 +130,8 @@ public:
   void rethrow() { error_.rethrow(); }
 
   std::map<std::string, core::TDesc> tensors;  ///< one push of each Input
-  std::atomic<size_t> frames_in_ = 0;
-  std::atomic<size_t> frames_out_ = 0;
+  std::atomic<size_t> frames_in = 0;
+  std::atomic<size_t> frames_out = 0;
 
 private:
   template <typename Body> void guard(Body &&body) {
@@ -167,7 +167,7 @@ private:
         ++last;
       if (last > first)
         writer.write(tensor.data(), first, last);
-      frames_out_ += last - first;
+      frames_out += last - first;
       progress_.add(last - first);
       first = last + 1;
     }
@@ -211,8 +211,8 @@ TransferResult transfer_frames(
     for (std::thread &thread : threads)
       thread.join();
     transfer.rethrow();
-    result.frames_in = transfer.frames_in_;
-    result.frames_out = transfer.frames_out_;
+    result.frames_in = transfer.frames_in;
+    result.frames_out = transfer.frames_out;
   }
   for (const auto &[output, writer] : writers)
     writer->finish();

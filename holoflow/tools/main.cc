@@ -11,7 +11,9 @@ namespace holoflow::tools {
 
 void print_fault(const std::string &text) {
   std::string line = text;
-  std::replace(line.begin(), line.end(), '\n', ' ');
+  // A file's name may hold what moves a terminal's cursor.
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 

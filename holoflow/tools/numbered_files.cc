@@ -102,6 +102,13 @@ public:
   }
   void finish() override {}
 
+  [[nodiscard]] std::string left_behind() const override {
+    if (next_ == 0)
+      return "";
+    return "\"" + pattern_ + "\": the run did not end well; the files up to \"" +
+        numbered(pattern_, next_ - 1) + "\" are whole and stay";
+  }
+
 private:
   std::string pattern_;
   core::TDesc tensor_;

@@ -59,10 +59,11 @@ std::map<std::string, std::unique_ptr<FrameReader>> open_readers(
   std::map<std::string, std::unique_ptr<FrameReader>> readers;
   for (const auto &[node, file] : files) {
     try {
-      const auto caps = loaded.frames.find(node);
       std::optional<MediaFrame> raw;
-      if (caps != loaded.frames.end())
+      if (const auto caps = loaded.frames.find(node); caps != loaded.frames.end())
         raw = caps->second;
+      if (raw && raw->bytes == 0)
+        continue;  // its caps have a fault already
       auto reader = open_reader(file, raw);
       const MediaFrame &frame = reader->frame();
       if (raw && frame.tensor != raw->tensor)
@@ -101,6 +102,10 @@ std::map<std::string, std::unique_ptr<FrameWriter>> open_writers(
   return writers;
 }
 
+std::string count_frames(size_t count) {
+  return std::to_string(count) + (count == 1 ? " frame" : " frames");
+}
+
 int report(const LoadedGraph &loaded) {
   for (const std::string &fault : loaded.faults)
     print_fault(fault);
@@ -124,15 +129,23 @@ int run(const RunArguments &arguments) {
   const auto writers = open_writers(loaded, *plan, out);
   if (!loaded.faults.empty())
     return report(loaded);
-  const TransferResult result = transfer_frames(loaded.graph, loaded.config, readers, writers);
+  TransferResult result;
+  try {
+    result = transfer_frames(loaded.graph, loaded.config, readers, writers);
+  } catch (const std::exception &) {
+    for (const auto &[output, writer] : writers)
+      if (const auto text = writer->left_behind(); !text.empty())
+        print_fault(text);
+    throw;
+  }
   // Not to standard output, which --out may name.
   std::fprintf(
-      stderr, "%zu frames in, %zu frames out, %.3f seconds on %s\n", result.frames_in,
-      result.frames_out, result.seconds, result.device.c_str());
+      stderr, "%s in, %s out, %.3f seconds on %s\n", count_frames(result.frames_in).c_str(),
+      count_frames(result.frames_out).c_str(), result.seconds, result.device.c_str());
   if (result.frames_dropped > 0)
     std::fprintf(
-        stderr, "%zu frames dropped by queues: their last window was not complete\n",
-        result.frames_dropped);
+        stderr, "%s dropped by queues: their last window was not complete\n",
+        count_frames(result.frames_dropped).c_str());
   return Good;
 }
 

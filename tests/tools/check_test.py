@@ -4,10 +4,11 @@
 import json
 import os
 import shutil
+import subprocess
 import threading
 import unittest
 
-from command import GREY, ROOT, CommandTest
+from command import GREY, ROOT, TOOL, CommandTest
 
 CAPS = [  # caps, the tensor they mean
     ("video/x-raw,format=GRAY8,width=640,height=480,framerate=30/1", "U8 [1, 480, 640]"),
@@ -156,6 +157,33 @@ class Check(CommandTest):
         self.assert_line(self.bad("check", "copy", "--like", "junk.xyz", env=env),
                          "install gstreamer1.0-plugins-base-apps")
 
+    def test_like_asks_gstreamer_about_other_media(self):
+        if not shutil.which("gst-discoverer-1.0") or not shutil.which("gst-launch-1.0"):
+            self.skipTest("no GStreamer")
+        for pixels, encoder, tensor in (("I420", "vp8enc ! webmmux", "U8 [1, 34, 50, 3]"),
+                                        ("GRAY16_LE", "avenc_ffv1 ! matroskamux", "U16 [1, 34, 50]")):
+            made = subprocess.run(
+                ["gst-launch-1.0", "-q", "videotestsrc", "num-buffers=3", "!",
+                 f"video/x-raw,format={pixels},width=50,height=34", "!", *encoder.split(), "!", "filesink",
+                 f"location={self.folder / 'video'}"], capture_output=True, timeout=60, check=False)
+            if made.returncode != 0:
+                self.skipTest(f"no {encoder}")
+            self.assertIn(f'"input" takes {tensor}', self.good("check", "copy", "--like", "video"))
+            self.assertIn("[1, 34, 50] on Host", self.good("check", 'input as="GRAY" ! copy', "--like", "video"))
+
+    def test_messages_do_not_move_the_cursor(self):
+        for line in self.bad("check", "copy", "--like", "a\x1b[2J\nb.npy"):
+            self.assertNotIn("\x1b", line)
+
+    def test_sub_graphs(self):
+        graph = {"nodes": {"source": {"type": "Graph", "params": {"graph": "source"}}, "o": {"type": "Output"}},
+                 "edges": ["source -> o"],
+                 "graphs": {"source": {"nodes": {"in": {"type": "Input"}}, "edges": [], "outputs": ["in"]}}}
+        self.assertIn('"source/in" takes U8 [1, 6, 8]', self.good("check", json.dumps(graph), "--caps", GREY))
+        self.good("check", json.dumps(graph), "--caps", f"source/in={GREY}")
+        graph["nodes"]["source"]["params"]["graph"] = "sauce"
+        self.assert_line(self.bad("check", json.dumps(graph), "--caps", GREY), 'did you mean "source"?')
+
     def test_like_starts_no_shell(self):
         name = "$(touch stolen);touch stolen;`touch stolen`.mkv"
         self.write(name, b"junk")
@@ -189,8 +217,6 @@ class Garbage(CommandTest):
     def test_a_full_disk_is_told(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
-        import subprocess
-        from command import TOOL
         with open("/dev/full", "w") as full:
             result = subprocess.run([TOOL, "tasks"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
                                     check=False)

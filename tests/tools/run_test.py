@@ -32,10 +32,10 @@ class RunTest(CommandTest):
     def run_graph(self, graph, source, target, *more):
         result = self.holoflow("run", graph, "--in", source, "--out", target, "--device", "cpu", *more)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertRegex(result.stderr, r"^\d+ frames in, \d+ frames out, \d+\.\d{3} seconds on CPU\n")
+        self.assertRegex(result.stderr, r"^\d+ frames? in, \d+ frames? out, \d+\.\d{3} seconds on CPU\n")
         self.assertEqual(result.stdout, "")
         self.assertFalse(list(self.folder.glob("*.part-*")))
-        return [int(count) for count in re.findall(r"(\d+) frames", result.stderr)]
+        return [int(count) for count in re.findall(r"(\d+) frames?", result.stderr)]
 
     def refuse(self, graph, source, target, *parts, options=()):
         before = sorted(path.name for path in self.folder.iterdir())
@@ -95,7 +95,7 @@ class Npy(RunTest):
         self.save("in.npy", array)
         result = self.holoflow("run", QUEUE.format(3, 3), "--in", "in.npy", "--out", "out.npy")
         self.assertIn("7 frames in, 6 frames out", result.stderr)
-        self.assertIn("1 frames dropped by queues", result.stderr)
+        self.assertIn("1 frame dropped by queues", result.stderr)
         self.assert_same(self.load("out.npy"), array[:6])
         self.run_graph(QUEUE.format(2, 1), "in.npy", "out.npy")
         self.assert_same(self.load("out.npy"), np.concatenate([array[i:i + 2] for i in range(6)]))
@@ -307,6 +307,26 @@ class Command(RunTest):
         lines = self.bad("run", "filter2d ! conversion target=F33", "--in", "missing.npy", "--out", "x.npy")
         for parts in (("missing.npy", "no such file"), ('"r_outer" is required',), ("F33",)):
             self.assert_line(lines, *parts)
+
+    def test_wrong_caps_of_a_raw_file(self):
+        self.write("in.raw", bytes(70))
+        lines = self.bad("run", PASS, "--in", "in.raw", "--out", "x", "--caps", "video/x-raw,format=GRAY9,width=7,height=5")
+        self.assertEqual(len([line for line in lines if "GRAY9" in line]), 1)
+
+    def test_a_disk_that_fills_up_ends_a_long_run(self):
+        self.save("a.npy", ramp((500, 5, 7), "u1"))
+        self.refuse("batchqueue ! copy ! batchqueue", "a.npy", "/dev/full", "cannot be written")
+
+    def test_numbered_files_before_a_fault_are_told(self):
+        pages = tiff_bytes(ramp((3, 9, 9), "u1"))
+        self.write("in.tif", pages[:len(pages) - 150])
+        lines = self.bad("run", PASS, "--in", "in.tif", "--out", "f-%d.png")
+        names = sorted(path.name for path in self.folder.glob("f-*"))
+        for name in names:
+            read_png((self.folder / name).read_bytes())
+        if names:
+            self.assert_line(lines, f'up to "{names[-1]}" are whole and stay')
+        self.assert_line(lines, "in.tif")
 
     def test_caps_that_contradict_the_file(self):
         self.save("a.npy", ramp((2, 5, 7), "u1"))
