@@ -58,6 +58,13 @@ class CommandTest(unittest.TestCase):
         path.write_bytes(text)
         return path
 
+    def require_format(self, ending):
+        """Skips the test where the command was built without the format's library."""
+        path = self.write(f"probe{ending}", "")
+        if "expected a build with" in self.holoflow("check", "copy", "--like", path.name).stderr:
+            self.skipTest(f"built without {ending}")
+        path.unlink()
+
     def assert_line(self, lines, *parts):
         """Some line holds all the parts."""
         for line in lines:

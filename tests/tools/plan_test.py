@@ -19,7 +19,8 @@ class Plan(CommandTest):
     def test_text_tells_sections_tensors_memory_and_reasons(self):
         text = self.plan()
         for part in ("device: CPU", "section 0: one thread", "section 2: one thread", "pops from to_compute",
-                     "runs to_float → band → normalize → to_grey", "pushes to to_compute", "\ntensors\n", "\nstorages\n",
+                     "runs to_float → band → normalize → to_grey", "pushes to to_compute",
+                     "\ntensors\n", "\nstorages\n",
                      "U8 [1, 6, 8] on Host", "F32 [1, 6, 8] on Host", "\nmemory: ", "by aliasing", "\nwhy\n",
                      'node "to_compute" (BatchQueue) is asynchronous', "  alias: ", "  owner: "):
             self.assertIn(part, text)

@@ -45,7 +45,8 @@ WRONG = [
     changed(["edges"], ["a:x->b"]), changed(["edges"], ["a b->c"]), changed(["edges"], [{"from": "in"}]),
     changed(["edges"], [{"from": "in", "to": "f", "out": -1}]), changed(["graphs", "sub", "inputs"], [1]),
     changed(["graphs", "sub", "nodes", "c", "type"], "Cpy"), changed(["graphs", "sub", "graphs"], {}),
-    changed(["nodes", "m"], {"type": "Mean", "params": {"keepdims": 1}}), changed(["debug"], "yes"), changed(["description"], 1),
+    changed(["nodes", "m"], {"type": "Mean", "params": {"keepdims": 1}}), changed(["debug"], "yes"),
+    changed(["description"], 1),
 ]
 
 
