@@ -8,11 +8,12 @@ set -eu
 packages="
   meson ninja-build ccache pkg-config g++ clang libclang-rt-14-dev llvm-14 lld
   nlohmann-json3-dev libspdlog-dev libgtest-dev libgmock-dev libcli11-dev gemmi-dev
-  libbenchmark-dev
+  libbenchmark-dev libpng-dev libtiff-dev
   libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev libgstreamer-plugins-bad1.0-dev
-  gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good
+  gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-base-apps
+  gstreamer1.0-plugins-good
   gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav
-  python3 python3-numpy python3-gi python3-gst-1.0 graphviz $*"
+  python3 python3-numpy python3-jsonschema python3-gi python3-gst-1.0 graphviz $*"
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "setup: no apt here; needed are the counterparts of these Debian packages: $packages" >&2

@@ -54,24 +54,39 @@ bool looks_like_a_path(std::string_view text) {
       (text.find('/') != std::string_view::npos || text.ends_with(".json"));
 }
 
+GraphText read_file(const std::filesystem::path &path) {
+  return read_graph_json(read_text(path), path.string());
+}
+
+GraphSpec sound_graph(GraphText text) {
+  if (!text.faults.empty())
+    throw GraphError(std::move(text.faults));
+  return std::move(text.graph);
+}
+
 }  // namespace
 
+GraphText read_graph_text(std::string_view text, const std::vector<std::string> &known_types) {
+  if (is_existing_file(text))
+    return read_file(std::filesystem::path(text));
+  const size_t first = text.find_first_not_of(blanks);
+  if (first != std::string_view::npos && text[first] == '{')
+    return read_graph_json(text, "graph");
+  if (looks_like_a_path(text))
+    return read_file(std::filesystem::path(text));
+  try {
+    return {GraphSpec::from_chain(text, known_types), {}};
+  } catch (GraphError &error) {
+    return {{}, std::move(error.faults)};
+  }
+}
+
 GraphSpec GraphSpec::from_file(const std::filesystem::path &path) {
-  auto result = read_graph_json(read_text(path), path.string());
-  if (!result.faults.empty())
-    throw GraphError(std::move(result.faults));
-  return std::move(result.graph);
+  return sound_graph(read_file(path));
 }
 
 GraphSpec GraphSpec::from_text(std::string_view text, const std::vector<std::string> &known_types) {
-  if (is_existing_file(text))
-    return from_file(std::filesystem::path(text));
-  const size_t first = text.find_first_not_of(blanks);
-  if (first != std::string_view::npos && text[first] == '{')
-    return from_json(text);
-  if (looks_like_a_path(text))
-    return from_file(std::filesystem::path(text));
-  return from_chain(text, known_types);
+  return sound_graph(read_graph_text(text, known_types));
 }
 
 }  // namespace holoflow::core

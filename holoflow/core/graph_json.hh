@@ -22,6 +22,10 @@ struct GraphText {
 [[nodiscard]] GraphText read_graph_json(std::string_view text, const std::string &origin);
 /// The same of parsed JSON, without places.
 [[nodiscard]] GraphText read_parsed_graph(const nlohmann::json &json, const std::string &origin);
+/// What GraphSpec::from_text reads. A faulty chain gives no graph, only its faults. Throws
+/// GraphError with Reason::FileNotFound where a file cannot be read.
+[[nodiscard]] GraphText read_graph_text(
+    std::string_view text, const std::vector<std::string> &known_types);
 
 /// A slot of a node inside a sub-graph.
 struct SubGraphPort {

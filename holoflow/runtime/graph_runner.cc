@@ -326,6 +326,13 @@ GraphRunner GraphRunner::from_chain(
   return GraphRunner(std::move(impl));
 }
 
+GraphRunner GraphRunner::from_spec(
+    const core::GraphSpec &spec, Config config, core::Registry *registry) {
+  auto impl = std::make_unique<Impl>(registry, std::move(config));
+  impl->start(spec);
+  return GraphRunner(std::move(impl));
+}
+
 bool GraphRunner::push(
     const std::string &input, const core::TView &frames, std::vector<core::FrameRecord> records,
     std::function<void()> release, std::optional<DeviceEvent> ready) {

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "graph_faults.hh"
+#include "holoflow/core/graph_json.hh"
 
 namespace holoflow::core {
 namespace {
@@ -87,6 +88,25 @@ TEST_F(GraphFile, AnExistingFileComesFirst) {
   EXPECT_EQ(GraphSpec::from_text("a ! b", known).nodes[0].name, "blanks");
   write("{}", R"({"nodes": {"braces": {"type": "X"}}})");
   EXPECT_EQ(GraphSpec::from_text("{}", known).nodes[0].name, "braces");
+}
+
+TEST_F(GraphFile, AnyFormCanBeReadPastItsFaults) {
+  write("half.json", R"({"nodes": {"good": {"type": "X"}, "bad": {"typ": "X"}}})");
+  const auto file = read_graph_text("half.json", known);
+  ASSERT_EQ(file.graph.nodes.size(), 1u);
+  EXPECT_EQ(file.graph.nodes[0].name, "good");
+  ASSERT_EQ(file.faults.size(), 2u);
+  EXPECT_THAT(file.faults[0].what(), StartsWith("half.json, line 1, column "));
+  const auto text =
+      read_graph_text(R"({"nodes": {"good": {"type": "X"}}, "edges": ["->"]})", known);
+  EXPECT_EQ(text.graph.nodes.size(), 1u);
+  ASSERT_FALSE(text.faults.empty());
+  EXPECT_THAT(text.faults[0].what(), StartsWith("graph, line 1, column "));
+  const auto chain = read_graph_text("uplod", known);
+  EXPECT_TRUE(chain.graph.nodes.empty());
+  ASSERT_EQ(chain.faults.size(), 1u);
+  EXPECT_THAT(chain.faults[0].what(), HasSubstr("did you mean \"Upload\"?"));
+  EXPECT_THROW((void)read_graph_text("no/such.json", known), GraphError);
 }
 
 TEST_F(GraphFile, AFolderIsNoFile) {

@@ -57,6 +57,8 @@ public:
       std::string_view json, Config config = {}, core::Registry *registry = nullptr);
   [[nodiscard]] static GraphRunner from_chain(
       std::string_view chain, Config config = {}, core::Registry *registry = nullptr);
+  [[nodiscard]] static GraphRunner from_spec(
+      const core::GraphSpec &spec, Config config = {}, core::Registry *registry = nullptr);
 
   GraphRunner(GraphRunner &&) noexcept;
   GraphRunner &operator=(GraphRunner &&) noexcept;

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Frames in files: what every format's reader and writer look like, and how one is chosen.
+//
+//   FILE                     read                           written
+//   *.npy                    NumPy 1.0, 2.0: u1 u2 f4 c8    all tensors stacked
+//   *.png, name-%04d.png     8 or 16 bits, grey or colour   U8, U16
+//   *.tif, *.tiff            the same and F32, pages        U8, U16, F32, a page for each frame
+//   anything else            raw, with --caps               raw
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "holoflow/tools/media_frame.hh"
+
+namespace holoflow::tools {
+
+/// A file that cannot be read or written: `"path": expected …, got …; what to do`.
+class FileError : public std::runtime_error {
+public:
+  FileError(const std::string &path, const std::string &text)
+      : std::runtime_error("\"" + path + "\": " + text) {}
+};
+
+/// Frames of a file, in order. One thread. Errors: FileError.
+class FrameReader {
+public:
+  virtual ~FrameReader() = default;
+  /// The same for all frames.
+  [[nodiscard]] const MediaFrame &frame() const { return frame_; }
+  /// Writes frame().bytes bytes; false where there are no more frames.
+  [[nodiscard]] virtual bool read(std::byte *to) = 0;
+  /// Frames in the whole file, where its header or size says so.
+  [[nodiscard]] virtual std::optional<size_t> total() const { return std::nullopt; }
+
+protected:
+  MediaFrame frame_;
+};
+
+/// Tensors into a file. The file has its name only once finish() has returned; a writer that is
+/// destroyed before leaves nothing behind. One thread. Errors: FileError.
+class FrameWriter {
+public:
+  virtual ~FrameWriter() = default;
+  /// Packed data of frames [first, last) of the tensor that the writer was opened for.
+  virtual void write(const std::byte *data, size_t first, size_t last) = 0;
+  virtual void finish() = 0;
+  /// A sentence about what stays where finish() is not reached, "" where nothing does.
+  [[nodiscard]] virtual std::string left_behind() const { return ""; }
+};
+
+/// `raw`: what --caps says, for files that do not say it themselves. Throws FileError.
+[[nodiscard]] std::unique_ptr<FrameReader> open_reader(
+    const std::string &path, const std::optional<MediaFrame> &raw);
+/// For tensors like `tensor`; throws FileError where the format cannot hold them.
+[[nodiscard]] std::unique_ptr<FrameWriter> open_writer(
+    const std::string &path, const core::TDesc &tensor);
+/// What a file's header says of its frames; asks gst-discoverer-1.0 about formats that are not in
+/// the table above. Throws FileError.
+[[nodiscard]] MediaFrame frame_of_file(const std::string &path);
+
+// One file of sources each.
+[[nodiscard]] std::unique_ptr<FrameReader> open_npy(const std::string &path);
+[[nodiscard]] std::unique_ptr<FrameReader> open_png(const std::string &path);
+[[nodiscard]] std::unique_ptr<FrameReader> open_tiff(const std::string &path);
+[[nodiscard]] std::unique_ptr<FrameReader> open_raw(
+    const std::string &path, const MediaFrame &frame);
+[[nodiscard]] std::unique_ptr<FrameWriter> create_npy(
+    const std::string &path, const core::TDesc &tensor);
+[[nodiscard]] std::unique_ptr<FrameWriter> create_png(
+    const std::string &path, const core::TDesc &tensor);
+[[nodiscard]] std::unique_ptr<FrameWriter> create_tiff(
+    const std::string &path, const core::TDesc &tensor);
+[[nodiscard]] std::unique_ptr<FrameWriter> create_raw(
+    const std::string &path, const core::TDesc &tensor);
+[[nodiscard]] std::unique_ptr<FrameReader> open_numbered_png(const std::string &pattern);
+[[nodiscard]] std::unique_ptr<FrameWriter> create_numbered_png(
+    const std::string &pattern, const core::TDesc &tensor);
+[[nodiscard]] MediaFrame discover_frame(const std::string &path);
+
+/// Whether the path holds a place for a number: %d, %4d, %04d.
+[[nodiscard]] bool is_numbered(const std::string &path);
+
+}  // namespace holoflow::tools

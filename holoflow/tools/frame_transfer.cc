@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//   reader thread: file ──► push ──► graph ──► pop ──► file :writer thread
+#include "holoflow/tools/frame_transfer.hh"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "holoflow/runtime/graph_runner.hh"
+#include "holoflow/runtime/rim.hh"
+#include "holoflow/tasks/input_output/frame_layout.hh"
+
+namespace holoflow::tools {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Redraws one line on a terminal, ten times a second at most. Any thread.
+class Progress {
+public:
+  explicit Progress(std::optional<size_t> total)
+      : total_(total), visible_(::isatty(STDERR_FILENO) == 1) {}
+  Progress(const Progress &) = delete;
+  Progress &operator=(const Progress &) = delete;
+  ~Progress() {
+    if (drawn_)
+      std::fputs("\r\x1b[K", stderr);
+  }
+
+  void add(size_t frames) {
+    if (!visible_)
+      return;
+    const std::lock_guard lock(mutex_);
+    frames_ += frames;
+    const auto now = Clock::now();
+    if (now - last_ < std::chrono::milliseconds(100))
+      return;
+    last_ = now;
+    drawn_ = true;
+    draw();
+  }
+
+private:
+  void draw() const {
+    constexpr size_t width = 40;
+    if (total_.value_or(0) == 0) {
+      std::fprintf(stderr, "\r%zu frames", frames_);
+      return;
+    }
+    const size_t filled = std::min(width, width * frames_ / *total_);
+    const std::string bar = std::string(filled, '#') + std::string(width - filled, '.');
+    std::fprintf(stderr, "\r[%s] %zu of %zu frames", bar.c_str(), frames_, *total_);
+  }
+
+  const std::optional<size_t> total_;
+  const bool visible_;
+  std::mutex mutex_;  // guards the rest
+  size_t frames_ = 0;
+  bool drawn_ = false;
+  Clock::time_point last_ = {};
+};
+
+/// The first error of any thread.
+class FirstError {
+public:
+  /// True where it is the first.
+  bool keep(std::exception_ptr error) {
+    const std::lock_guard lock(mutex_);
+    if (error_ != nullptr)
+      return false;
+    error_ = std::move(error);
+    return true;
+  }
+  void rethrow() {
+    const std::lock_guard lock(mutex_);
+    if (error_ != nullptr)
+      std::rethrow_exception(error_);
+  }
+
+private:
+  std::mutex mutex_;  // guards error_
+  std::exception_ptr error_;
+};
+
+class Transfer {
+public:
+  Transfer(runtime::GraphRunner &runner, std::optional<size_t> total)
+      : runner_(runner), progress_(total) {}
+
+  void feed(const std::string &input, FrameReader &reader) {
+    guard([&] {
+      const MediaFrame &frame = reader.frame();
+      runtime::IFrameInput &rim = rim_of(input);
+      const core::TDesc &tensor = runner_tensor(input);
+      const bool as_it_stands = is_tensor_as_it_stands(frame, tensor);
+      std::unique_ptr<std::byte[]> raw;
+      if (!as_it_stands)
+        raw.reset(new std::byte[frame.bytes]);  // not zeroed: it is overwritten
+      for (;;) {
+        // Shared with the release callback, which has to be copyable.
+        const std::shared_ptr<std::byte[]> data(new std::byte[tensor.num_bytes()]);
+        if (!reader.read(as_it_stands ? data.get() : raw.get()))
+          break;
+        if (!as_it_stands)
+          convert_frame(frame, raw.get(), tensor, data.get());
+        if (!runner_.push(input, data.get(), tensor, {}, [data] {}))
+          break;
+        frames_in += 1;
+      }
+      // This Input alone: others may have more frames.
+      rim.end();
+    });
+  }
+
+  void drain(const std::string &output, FrameWriter &writer) {
+    guard([&] {
+      while (const auto tensor = runner_.pop(output))
+        write(writer, *tensor);
+    });
+  }
+
+  void rethrow() { error_.rethrow(); }
+
+  std::map<std::string, core::TDesc> tensors;  ///< one push of each Input
+  std::atomic<size_t> frames_in = 0;
+  std::atomic<size_t> frames_out = 0;
+
+private:
+  template <typename Body> void guard(Body &&body) {
+    try {
+      body();
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
+
+  void fail(std::exception_ptr error) {
+    if (error_.keep(std::move(error)))
+      runner_.stop();
+  }
+
+  runtime::IFrameInput &rim_of(const std::string &input) {
+    return dynamic_cast<runtime::IFrameInput &>(*runner_.compiled().resources.tasks.at(input));
+  }
+  [[nodiscard]] const core::TDesc &runner_tensor(const std::string &input) const {
+    return tensors.at(input);
+  }
+
+  /// Frames that repeat the last one to fill a batch stay out of the file.
+  void write(FrameWriter &writer, const runtime::OutputTensor &tensor) {
+    const size_t frames = tasks::frame_count(tensor.desc());
+    const auto &records = tensor.records();
+    const auto is_padding = [&](size_t frame) {
+      return records.size() == frames && (records[frame].flags & core::FrameRecord::Padding) != 0;
+    };
+    for (size_t first = 0; first < frames;) {
+      size_t last = first;
+      while (last < frames && !is_padding(last))
+        ++last;
+      if (last > first)
+        writer.write(tensor.data(), first, last);
+      frames_out += last - first;
+      progress_.add(last - first);
+      first = last + 1;
+    }
+  }
+
+  runtime::GraphRunner &runner_;
+  FirstError error_;
+  Progress progress_;
+};
+
+std::optional<size_t> total_of(const std::map<std::string, std::unique_ptr<FrameReader>> &readers) {
+  return readers.size() == 1 ? readers.begin()->second->total() : std::nullopt;
+}
+
+size_t dropped_frames(runtime::GraphRunner &runner) {
+  size_t dropped = 0;
+  for (const auto &[node, ledger] : runner.scheduler().ledger())
+    for (const auto &[reason, count] : ledger.dropped)
+      dropped += count;
+  return dropped;
+}
+
+}  // namespace
+
+TransferResult transfer_frames(
+    const core::GraphSpec &graph, const runtime::CompilerConfig &config,
+    const std::map<std::string, std::unique_ptr<FrameReader>> &readers,
+    const std::map<std::string, std::unique_ptr<FrameWriter>> &writers) {
+  auto runner = runtime::GraphRunner::from_spec(graph, config);
+  TransferResult result;
+  result.device = runner.compiled().report.device;
+  const auto begin = Clock::now();
+  {
+    Transfer transfer(runner, total_of(readers));
+    transfer.tensors = config.inputs;
+    std::vector<std::thread> threads;
+    for (const auto &[output, writer] : writers)
+      threads.emplace_back([&, name = output, to = writer.get()] { transfer.drain(name, *to); });
+    for (const auto &[input, reader] : readers)
+      threads.emplace_back([&, name = input, from = reader.get()] { transfer.feed(name, *from); });
+    for (std::thread &thread : threads)
+      thread.join();
+    transfer.rethrow();
+    result.frames_in = transfer.frames_in;
+    result.frames_out = transfer.frames_out;
+  }
+  for (const auto &[output, writer] : writers)
+    writer->finish();
+  result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  result.frames_dropped = dropped_frames(runner);
+  return result;
+}
+
+}  // namespace holoflow::tools

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What check, plan and run take alike: a graph, what its Inputs get, a device.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "holoflow/core/graph_spec.hh"
+#include "holoflow/core/registry.hh"
+#include "holoflow/runtime/compiler.hh"
+#include "holoflow/tools/media_frame.hh"
+
+namespace holoflow::tools {
+
+/// As on the command line; `caps` and `like` hold [NODE=]VALUE.
+struct GraphArguments {
+  std::string graph;
+  std::vector<std::string> caps;
+  std::vector<std::string> like;
+  std::string device = "auto";
+};
+
+/// Adds GRAPH, --caps and --device.
+void add_graph_arguments(CLI::App &command, GraphArguments &arguments);
+/// Adds --like; it and --caps may serve different Inputs.
+void add_like_argument(CLI::App &command, GraphArguments &arguments);
+
+/// A graph as far as it could be read, and what is known of its Inputs.
+struct LoadedGraph {
+  core::GraphSpec graph;
+  core::GraphSpec expanded;  ///< with sub-graphs in place of Graph nodes, for looking nodes up
+  std::vector<std::string> faults;  ///< one line each: text of the graph, caps, files
+  bool whole = true;  ///< nothing of the graph is missing for faults in its text
+  std::map<std::string, MediaFrame> frames;  ///< by Input
+  runtime::CompilerConfig config;  ///< `inputs` and `device` are set
+};
+
+/// Never throws for a faulty graph, caps or file.
+[[nodiscard]] LoadedGraph load_graph(
+    const GraphArguments &arguments, const core::Registry &registry);
+
+/// Names of the graph's nodes of a type ("Input", "Output"), in its order.
+[[nodiscard]] std::vector<std::string> nodes_of_type(
+    const core::GraphSpec &graph, const std::string &type);
+
+/// `NODE=VALUE` as {NODE, VALUE} where NODE is one of `nodes`, else {"", text}.
+[[nodiscard]] std::pair<std::string, std::string> split_assignment(
+    const std::string &text, const std::vector<std::string> &nodes);
+
+/// The Input's tensor for a frame; faults go to `loaded`.
+void set_input(LoadedGraph &loaded, const std::string &node, const MediaFrame &frame);
+
+/// The plan of the graph without opening a device, or null and every fault in `loaded.faults`.
+[[nodiscard]] std::unique_ptr<runtime::CompilerOutput> plan_graph(
+    LoadedGraph &loaded, core::Registry &registry);
+
+}  // namespace holoflow::tools
