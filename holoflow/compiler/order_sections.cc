@@ -37,9 +37,10 @@ public:
         inside += plan_.section_of[plan_.graph.edges[edge].from] == section ? 1 : 0;
       waiting_for_[node] = inside;
     }
+    held_ = {};
     for (const auto node : members)
-      if (is_ready(node))
-        ready_.push(node);
+      if (waiting_for_[node] == 0)
+        producers_have_run(node);
     while (order_.size() < members.size()) {
       if (ready_.empty()) {
         give_one_up(members);
@@ -62,13 +63,24 @@ private:
     return true;
   }
 
+  /// The node is ready, or waits for readers of what it overwrites only.
+  void producers_have_run(size_t node) {
+    if (is_ready(node)) {
+      ready_.push(node);
+      return;
+    }
+    for (auto i = overwriter_of_[node]; i >= 0; i = next_[static_cast<size_t>(i)])
+      if (is_movable(i))
+        held_.push(i);
+  }
+
   void leave(size_t node, int section) {
     position_[node] = static_cast<int>(order_.size());
     order_.push_back(node);
     for (const auto edge : plan_.out_edges[node]) {
       const auto to = plan_.graph.edges[edge].to;
-      if (plan_.section_of[to] == section && --waiting_for_[to] == 0 && is_ready(to))
-        ready_.push(to);
+      if (plan_.section_of[to] == section && --waiting_for_[to] == 0)
+        producers_have_run(to);
     }
     for (const auto i : held_by_[node]) {
       if (outstanding_[i] == 0)
@@ -79,17 +91,15 @@ private:
     }
   }
 
-  /// Nothing is ready, so some reader depends on what its overwriter makes. Some overwriter waits
-  /// for readers only; one whose order can be given up is preferred.
+  /// Nothing is ready, so some reader depends on what its overwriter makes. An overwriter whose
+  /// producers have run and that can do without the memory is preferred.
   void give_one_up(const std::vector<size_t> &members) {
     int chosen = -1;
-    for (const auto node : members)
-      for (auto i = overwriter_of_[node]; i >= 0; i = next_[static_cast<size_t>(i)]) {
-        if (outstanding_[static_cast<size_t>(i)] == 0 || position_[node] >= 0)
-          continue;
-        if (chosen < 0 || preference(i) > preference(chosen))
-          chosen = i;
-      }
+    for (; !held_.empty() && chosen < 0; held_.pop())
+      if (is_outstanding(held_.front()))
+        chosen = held_.front();
+    if (chosen < 0)
+      chosen = any_outstanding(members);
     const auto index = static_cast<size_t>(chosen);
     const auto &overwriter = overwriters_[index];
     const auto reader =
@@ -105,12 +115,25 @@ private:
       ready_.push(overwriter.node);
   }
 
-  int preference(int index) const {
+  bool is_outstanding(int index) const {
+    return outstanding_[static_cast<size_t>(index)] > 0 &&
+        position_[overwriters_[static_cast<size_t>(index)].node] < 0;
+  }
+
+  /// Whether it can be given up without refusing the graph.
+  bool is_movable(int index) const {
     const auto &overwriter = overwriters_[static_cast<size_t>(index)];
-    const bool movable = overwriter.alias >= 0
-        ? !plan_.aliases[static_cast<size_t>(overwriter.alias)].required
-        : plan_.graph.nodes[overwriter.node].infer.yields_ownership;
-    return (movable ? 2 : 0) + (waiting_for_[overwriter.node] == 0 ? 1 : 0);
+    return overwriter.alias >= 0 ? !plan_.aliases[static_cast<size_t>(overwriter.alias)].required
+                                 : plan_.graph.nodes[overwriter.node].infer.yields_ownership;
+  }
+
+  int any_outstanding(const std::vector<size_t> &members) const {
+    int chosen = -1;
+    for (const auto node : members)
+      for (auto i = overwriter_of_[node]; i >= 0; i = next_[static_cast<size_t>(i)])
+        if (is_outstanding(i) && (chosen < 0 || (is_movable(i) && !is_movable(chosen))))
+          chosen = i;
+    return chosen;
   }
 
   Plan &plan_;
@@ -123,6 +146,7 @@ private:
   std::vector<int> overwriter_of_;  // by node
   std::vector<int> position_;  // by node, -1 until it has its place
   std::queue<size_t> ready_;
+  std::queue<int> held_;  // movable overwriters whose producers have run
   std::vector<size_t> order_;
 };
 
