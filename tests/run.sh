@@ -13,7 +13,8 @@ Installs missing packages (Debian), builds and tests these configurations:
            tests that need a GPU are skipped where there is none
   nocuda   build/nocuda: g++, -Dcuda=disabled
 and on request:
-  asan     build/asan: clang++, AddressSanitizer and UndefinedBehaviorSanitizer, no CUDA
+  asan     build/asan: clang++, AddressSanitizer and UndefinedBehaviorSanitizer, no CUDA;
+           also short runs of the fuzz targets
   tsan     build/tsan: clang++, ThreadSanitizer, no CUDA
   clang    build/clang: clang++, no CUDA
 
@@ -51,7 +52,7 @@ options() {
   esac
   # b_lundef: clang links the sanitizers' runtime into programs only, never into libraries.
   case "$1" in
-    asan) printf '%s\n' -Db_sanitize=address,undefined -Db_lundef=false ;;
+    asan) printf '%s\n' -Db_sanitize=address,undefined -Db_lundef=false -Dfuzz=enabled ;;
     tsan) printf '%s\n' -Db_sanitize=thread -Db_lundef=false ;;
   esac
 }

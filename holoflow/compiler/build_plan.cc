@@ -7,8 +7,10 @@ namespace holoflow::compiler {
 void build_plan(Plan &plan) {
   const auto &spec = *plan.spec;
   plan.graph.nodes.resize(spec.nodes.size());
-  for (size_t i = 0; i < spec.nodes.size(); ++i)
+  for (size_t i = 0; i < spec.nodes.size(); ++i) {
     plan.graph.nodes[i].spec = spec.nodes[i];
+    plan.graph.nodes[i].group = spec.nodes[i].group;
+  }
 
   plan.in_edges.assign(spec.nodes.size(), {});
   plan.out_edges.assign(spec.nodes.size(), {});

@@ -80,10 +80,12 @@ bool is_note(const Decision &decision) {
 class Compiler::Prepared {
 public:
   core::GraphSpec spec;  ///< expanded
+  const Config config;  ///< a copy: the compiler may be gone before the commit
   Plan plan;
   std::vector<compiler::TraceSpan> passes;
 
-  Prepared(const core::GraphSpec &graph, core::Registry &registry, const Config &config) {
+  Prepared(const core::GraphSpec &graph, core::Registry &registry, const Config &compiler_config)
+      : config(compiler_config) {
     spec = core::expand_graph(graph, plan.faults);
     plan.spec = &spec;
     plan.registry = &registry;
@@ -140,6 +142,7 @@ public:
       plan.device = choice.device;
       compiler::find_updates(plan);
       prepared->run_all(making_passes);
+      verify(plan, false);
     } catch (const std::exception &error) {
       report_failure(*prepared, error);
       throw;
@@ -157,8 +160,8 @@ public:
       compiler::update_tasks(plan, previous);
       if (!plan.faults.empty())
         throw core::CompileError(plan.faults);
+      bind(*prepared, previous);
       take_over(plan, std::move(previous));
-      prepared->run({"bind tasks", compiler::bind_tasks, true});
       verify(plan, true);
     } catch (const std::exception &error) {
       report_failure(*prepared, error);
@@ -200,6 +203,15 @@ public:
   [[nodiscard]] const Config &config() const noexcept { return config_; }
 
 private:
+  static void bind(Prepared &prepared, std::unique_ptr<CompilerOutput> &previous) {
+    try {
+      prepared.run({"bind tasks", compiler::bind_tasks, true});
+    } catch (...) {
+      compiler::undo_updates(prepared.plan, previous);
+      throw;
+    }
+  }
+
   /// Where Upload brings tensors while no device has been opened.
   [[nodiscard]] bool computes_on_device(const core::GraphSpec &spec) const {
     return config_.device == Config::Device::Cuda ||

@@ -48,18 +48,33 @@ private:
   std::unordered_map<std::string, size_t> nodes_;
 };
 
-/// Tasks updated so far go back, newest first; the failing node's task, which the failed update
-/// has consumed, is made anew. Returns why that failed too, or "".
-std::string undo_updates(Plan &plan, runtime::CompilerOutput &previous, size_t done) {
+/// The tasks of the first `done` nodes go back, newest first; where the next node's update failed
+/// it has consumed its task, which is made anew. Returns why that failed too, or "".
+std::string restore_previous(
+    Plan &plan, runtime::CompilerOutput &previous, size_t done, bool next_failed) {
   try {
     Undo undo(plan, previous);
     const auto name = [&](size_t i) { return plan.graph.nodes[plan.reuse.tasks[i]].spec.name; };
-    undo.restore(name(done), nullptr);
+    if (next_failed)
+      undo.restore(name(done), nullptr);
     for (size_t i = done; i-- > 0;)
       undo.restore(name(i), std::move(plan.tasks.extract(name(i)).mapped()));
     return {};
   } catch (const std::exception &error) {
     return error.what();
+  } catch (...) {
+    return "something that is no std::exception was thrown";
+  }
+}
+
+/// The sentence about an exception in flight.
+std::string what_was_thrown() {
+  try {
+    throw;
+  } catch (const std::exception &error) {
+    return error.what();
+  } catch (...) {
+    return "it threw something that is no std::exception";
   }
 }
 
@@ -96,14 +111,9 @@ void create_tasks(Plan &plan) {
       ++plan.report.created_tasks;
     } catch (const core::DeviceError &) {
       throw;
-    } catch (const std::exception &error) {
-      add_fault(
-          plan, {.pass = pass, .node = static_cast<int>(i)},
-          std::string("create failed: ") + error.what());
     } catch (...) {
       add_fault(
-          plan, {.pass = pass, .node = static_cast<int>(i)},
-          "create failed: it threw something that is no std::exception");
+          plan, {.pass = pass, .node = static_cast<int>(i)}, "create failed: " + what_was_thrown());
     }
     trace_call(plan, i, begin);
   }
@@ -119,19 +129,26 @@ void update_tasks(Plan &plan, std::unique_ptr<runtime::CompilerOutput> &previous
     const auto &name = plan.graph.nodes[index].spec.name;
     try {
       plan.tasks.emplace(name, maker.make(index, std::move(old_tasks.extract(name).mapped())));
-    } catch (const std::exception &error) {
-      const auto failure = undo_updates(plan, *previous, i);
+    } catch (...) {
+      const auto what = what_was_thrown();
+      const auto failure = restore_previous(plan, *previous, i, true);
       if (!failure.empty())
         previous.reset();
       add_fault(
           plan, {.pass = pass, .node = static_cast<int>(index)},
-          std::string("update failed: ") + error.what() +
+          "update failed: " + what +
               (failure.empty()
                    ? "; the previous graph stays as it was"
                    : "; the previous graph could not be restored (" + failure + ") and is gone"));
       return;
     }
   }
+}
+
+void undo_updates(Plan &plan, std::unique_ptr<runtime::CompilerOutput> &previous) {
+  if (previous != nullptr &&
+      !restore_previous(plan, *previous, plan.reuse.tasks.size(), false).empty())
+    previous.reset();
 }
 
 }  // namespace holoflow::compiler

@@ -8,6 +8,10 @@ namespace {
 
 using runtime::Decision;
 
+std::string frames(size_t count) {
+  return std::to_string(count) + (count == 1 ? " frame" : " frames");
+}
+
 std::string section_name(int section) {
   return section < 0 ? "nothing" : "section " + std::to_string(section);
 }
@@ -18,10 +22,10 @@ void explain_boundary(Plan &plan, size_t index) {
   std::string text = "node " + quoted(node.spec) + " is asynchronous: " + section_name(from) +
       " pushes to it, " + section_name(to) + " pops from it, each in its own time";
   if (const auto &window = node.infer.window) {
-    text += "; a push brings " + std::to_string(window->frames_in) + " frames, a pop shows " +
-        std::to_string(window->size) + " and advances by " + std::to_string(window->stride);
+    text += "; a push brings " + frames(window->frames_in) + ", a pop shows " +
+        frames(window->size) + " and advances by " + std::to_string(window->stride);
     if (window->capacity > 0)
-      text += ", " + std::to_string(window->capacity) + " fit";
+      text += ", room for " + frames(window->capacity);
   }
   add_decision(plan, Decision::Kind::Section, static_cast<int>(index), std::move(text));
 }

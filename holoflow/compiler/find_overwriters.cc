@@ -39,7 +39,8 @@ public:
   }
 
   std::vector<Overwriter> find() {
-    const auto storages = plan_.storage_count;  // cutting adds some that hold one version only
+    const auto storages =
+        plan_.storage_count;  // what is cut off was judged with the storage it left
     for (size_t sid = 0; sid < storages; ++sid)
       judge_storage(static_cast<int>(sid));
     return std::move(found_);

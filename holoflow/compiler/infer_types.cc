@@ -188,7 +188,9 @@ void check_descriptor(const core::TDesc &desc, const std::string &slot) {
       std::all_of(desc.strides.begin(), desc.strides.end(),
                   [&](size_t stride) { return stride % alignment == 0; });
   if (!aligned)
-    refuse("has strides or an offset that are no multiples of its element's size");
+    refuse(
+        "has strides or an offset that are no multiples of " + std::to_string(alignment) +
+        " bytes, the alignment of " + std::string(core::to_string(desc.dtype)));
 }
 
 void check_aliases(const core::InferResult &result) {

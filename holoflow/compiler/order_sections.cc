@@ -15,7 +15,8 @@ namespace {
 class SectionOrder {
 public:
   SectionOrder(Plan &plan, AliasForest &forest, const std::vector<Overwriter> &overwriters)
-      : plan_(plan), forest_(forest), overwriters_(overwriters), waiting_for_(plan.node_count()),
+      : plan_(plan), forest_(forest), overwriters_(overwriters),
+        given_up_(overwriters.size(), false), waiting_for_(plan.node_count()),
         held_by_(plan.node_count()), overwriter_of_(plan.node_count(), -1),
         position_(plan.node_count(), -1) {
     for (size_t i = 0; i < overwriters.size(); ++i) {
@@ -51,6 +52,22 @@ public:
       leave(node, section);
     }
     return order_;
+  }
+
+  /// Says who waits for whom, now that it is settled.
+  void explain() const {
+    for (size_t i = 0; i < overwriters_.size(); ++i) {
+      if (given_up_[i])
+        continue;
+      std::string readers;
+      for (const auto reader : overwriters_[i].readers)
+        readers += (readers.empty() ? "\"" : ", \"") + plan_.graph.nodes[reader].spec.name + "\"";
+      const auto node = overwriters_[i].node;
+      add_decision(
+          plan_, runtime::Decision::Kind::Order, static_cast<int>(node),
+          "node " + quoted(plan_.graph.nodes[node].spec) + " runs after " + readers +
+              ", who read what it " + (overwriters_[i].alias >= 0 ? "overwrites" : "takes away"));
+    }
   }
 
 private:
@@ -111,6 +128,7 @@ private:
         "is also read by \"" + plan_.graph.nodes[*reader].spec.name + "\", which runs after \"" +
             plan_.graph.nodes[overwriter.node].spec.name + "\"");
     outstanding_[index] = 0;
+    given_up_[index] = true;
     if (is_ready(overwriter.node))
       ready_.push(overwriter.node);
   }
@@ -140,6 +158,7 @@ private:
   AliasForest &forest_;
   const std::vector<Overwriter> &overwriters_;
   std::vector<size_t> outstanding_;  // by overwriter: readers that have not run
+  std::vector<bool> given_up_;  // by overwriter
   std::vector<int> next_;  // by overwriter: another one of the same node
   std::vector<size_t> waiting_for_;  // by node: producers of the section that have not run
   std::vector<std::vector<size_t>> held_by_;  // by node: overwriters that wait for it
@@ -244,6 +263,7 @@ void order_sections(
   SectionOrder order(plan, forest, overwriters);
   for (size_t id = 0; id < members.size(); ++id)
     plan.sections[id].sync_topo = order.order(members[id]);
+  order.explain();
 }
 
 void order_pushes(Plan &plan) {

@@ -23,7 +23,8 @@ void build_plan(Plan &plan);
 void infer_types(Plan &plan);
 
 /// 4. Gives every output a tensor id and plans the frame records beside it.
-/// Reads: node infer, edges.  Writes: node and edge tids, tensor_*, record_count, out_records.
+/// Reads: node infer, edges.  Writes: node and edge tids, tensor_*, record_count, frame_stride, the
+/// nodes' out_records and the record counts in the media of their output descriptors.
 void assign_tensors(Plan &plan);
 
 /// 5. Gives every tensor a storage; an in-place output shares its input's. Refused are aliases that
@@ -34,7 +35,8 @@ void map_storage(Plan &plan);
 
 /// 6. Leaves each storage at most one owner: breaks optional aliases between owners, lets yielding
 /// owners give way, refuses two firm ones.
-/// Reads: ownership masks, aliases.  Writes: storage_owner, owners, ownership masks, tid_to_sid.
+/// Reads: ownership masks, aliases.  Writes: storage_owner, owners, ownership masks, tid_to_sid,
+/// aliases, storage_count, const_outputs of those who gave way.
 void check_ownership(Plan &plan);
 
 /// Between 9 and 7: sizes, blocks that storages share, the bill; refuses what exceeds the budget.
@@ -55,7 +57,8 @@ void attach_adapters(Plan &plan);
 /// who overwrite. Fails on edges between asynchronous nodes, sections downstream of themselves,
 /// outputs that nobody pops, overwriting that no order makes safe, frame rates that disagree.
 /// Reads: kinds, edges, topo_order, aliases, ownership, windows.  Writes: sections, section_of,
-/// *_section, min_slots; where an alias is broken or an owner gives way also tid_to_sid, aliases,
+/// *_section, owners, storage_owner, min_slots with the window and own_memory of deeper queues;
+/// where an alias is broken or an owner gives way also tid_to_sid, storage_count, aliases,
 /// ownership masks. The mapping is final afterwards.
 void partition_sections(Plan &plan);
 
@@ -76,6 +79,8 @@ void create_tasks(Plan &plan);
 /// update fails, all are undone and a fault is added; `previous` is reset where that fails too.
 /// Moves nothing else out of `previous`.
 void update_tasks(Plan &plan, std::unique_ptr<runtime::CompilerOutput> &previous);
+/// Gives all updated tasks back, for a failure behind update_tasks.
+void undo_updates(Plan &plan, std::unique_ptr<runtime::CompilerOutput> &previous);
 
 /// 12. Gives tasks their logger and, where they own a slot, access to its storage.
 /// Reads: tasks, adapters.

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "holoflow/compiler/passes.hh"
+#include "holoflow/core/graph_json.hh"
 #include "holoflow/core/near_name.hh"
 
 namespace holoflow::compiler {
@@ -21,6 +22,10 @@ void check_node(Plan &plan, size_t index) {
   if (!plan.node_index.emplace(node.name, index).second) {
     add_fault(plan, place, "the name is used twice; give each node a name of its own");
     plan.node_faulty[index] = true;
+  }
+  if (node.kind == core::graph_node_type) {
+    plan.node_faulty[index] = true;  // why it could not be expanded has been reported
+    return;
   }
   if (!plan.registry->is_registered(node.kind)) {
     const auto known = plan.registry->keys();

@@ -250,11 +250,21 @@ private:
     for (size_t edge = 0; edge < plan_.graph.edges.size(); ++edge)
       readers[static_cast<size_t>(version[static_cast<size_t>(plan_.graph.edges[edge].tid)])]
           .push_back(plan_.graph.edges[edge].to);
+    std::vector<bool> is_const(version.size(), false);
+    for (size_t tid = 0; tid < version.size(); ++tid) {
+      const auto &[producer, slot] = plan_.tensor_producer[tid];
+      if (plan_.graph.nodes[producer].infer.const_outputs[static_cast<size_t>(slot)])
+        is_const[static_cast<size_t>(version[tid])] = true;
+    }
     const auto position = positions();
     for (const auto &alias : plan_.aliases) {
       if (alias.broken || !alias.writes)
         continue;
-      for (const auto reader : readers[static_cast<size_t>(version[tid_at(alias, true)])])
+      const auto written = version[tid_at(alias, true)];
+      require(
+          !is_const[static_cast<size_t>(written)], "nothing is overwritten that is read again",
+          name(alias.node));
+      for (const auto reader : readers[static_cast<size_t>(written)])
         require(
             reader == alias.node ||
                 (!is_async(reader) && plan_.section_of[reader] == plan_.section_of[alias.node] &&
@@ -284,7 +294,9 @@ private:
     // Lives of the storages of each block, by position in their section.
     struct Life {
       size_t first = 0, last = 0;
+      int section = -1;
       bool used = false;
+      bool private_to_section = true;
     };
     std::vector<Life> lives(plan_.storage_count);
     const auto position = positions();
@@ -294,6 +306,9 @@ private:
           auto &life = lives[static_cast<size_t>(plan_.sid_of(tid))];
           life.first = life.used ? std::min(life.first, position[i]) : position[i];
           life.last = std::max(life.last, position[i]);
+          life.private_to_section = life.private_to_section && !is_async(i) &&
+              (!life.used || life.section == plan_.section_of[i]);
+          life.section = plan_.section_of[i];
           life.used = true;
         }
     std::map<int, std::vector<size_t>> tenants;
@@ -316,7 +331,10 @@ private:
       });
       for (size_t i = 1; i < sids.size(); ++i)
         require(
-            lives[sids[i - 1]].last < lives[sids[i]].first, "storages take turns in a shared block",
+            lives[sids[i - 1]].last < lives[sids[i]].first &&
+                lives[sids[i - 1]].private_to_section && lives[sids[i]].private_to_section &&
+                lives[sids[i - 1]].section == lives[sids[i]].section,
+            "storages take turns in a shared block",
             "storages " + std::to_string(sids[i - 1]) + " and " + std::to_string(sids[i]));
     }
   }

@@ -17,8 +17,6 @@ namespace holoflow::core {
 
 namespace {
 
-constexpr const char *graph_type = "Graph";
-
 struct Endpoint {
   std::string node;
   int slot = 0;
@@ -65,21 +63,22 @@ private:
   }
 
   /// False, said once, where the whole would become too large.
-  bool fits(const std::string &name, const std::string &pointer) {
+  bool fits(size_t count, size_t most, const std::string &what, const std::string &pointer) {
     if (too_large_)
       return false;
-    std::string limit;
-    if (result_.nodes.size() >= max_graph_nodes)
-      limit = std::to_string(max_graph_nodes) + " nodes";
-    else if (result_.edges.size() >= max_graph_edges)
-      limit = std::to_string(max_graph_edges) + " edges";
-    else if (name.size() > max_name_bytes)
-      limit = std::to_string(max_name_bytes) + " bytes in a node's name";
-    if (limit.empty())
+    if (count <= most)
       return true;
     too_large_ = true;
-    fault("", pointer, "expected at most " + limit + " in the expanded graph, got more");
+    fault(
+        "", pointer,
+        "expected at most " + std::to_string(most) + " " + what +
+            " in the expanded graph, got more");
     return false;
+  }
+
+  bool node_fits(const std::string &name, const std::string &pointer) {
+    return fits(result_.nodes.size() + 1, max_graph_nodes, "nodes", pointer) &&
+        fits(name.size(), max_name_bytes, "bytes in a node's name", pointer);
   }
 
   Ports expand_body(
@@ -89,9 +88,9 @@ private:
     const auto times_used = count_names(body);
     for (const auto &node : body.nodes) {
       const auto name = scope.prefix + node.name;
-      if (!fits(name, pointer_of(node)))
+      if (!node_fits(name, pointer_of(node)))
         return {};
-      if (node.kind != graph_type) {
+      if (node.kind != graph_node_type) {
         result_.nodes.push_back(
             {name, node.kind, node.settings, node.debug, node.pointer,
              scope.group.empty() ? node.group : scope.group});
@@ -105,7 +104,7 @@ private:
                 "\" (Graph): the name is used twice; give each node a name of "
                 "its own");
       else
-        inner.emplace(node.name, expand_node(node, name, scope));
+        expand_or_keep(node, name, scope, inner);
     }
     for (size_t i = 0; i < body.edges.size(); ++i)
       expand_edge(body.edges[i], i, scope, inner);
@@ -119,12 +118,24 @@ private:
     std::map<std::string, size_t> times_used;
     const bool has_sub_graphs =
         std::any_of(body.nodes.begin(), body.nodes.end(), [](const NodeSpec &node) {
-          return node.kind == graph_type;
+          return node.kind == graph_node_type;
         });
     if (has_sub_graphs)
       for (const auto &node : body.nodes)
         ++times_used[node.name];
     return times_used;
+  }
+
+  /// A Graph node that cannot be expanded stays, so that the nodes behind it are not blamed.
+  void expand_or_keep(
+      const NodeSpec &node, const std::string &name, const Scope &scope,
+      std::map<std::string, Ports> &inner) {
+    auto ports = expand_node(node, name, scope);
+    if (ports.known)
+      inner.emplace(node.name, std::move(ports));
+    else if (!too_large_)
+      result_.nodes.push_back(
+          {name, node.kind, node.settings, node.debug, node.pointer, scope.group});
   }
 
   Ports expand_node(const NodeSpec &node, const std::string &name, const Scope &scope) {
@@ -209,7 +220,7 @@ private:
       const EdgeSpec &edge, size_t index, const Scope &scope,
       const std::map<std::string, Ports> &inner) {
     const auto pointer = edge.pointer.empty() ? "/edges/" + std::to_string(index) : edge.pointer;
-    if (!fits("", pointer))
+    if (!fits(result_.edges.size() + 1, max_graph_edges, "edges", pointer))
       return;
     const auto from = resolve(edge.from, edge.out_idx, false, pointer, scope, inner);
     const auto to = resolve(edge.to, edge.in_idx, true, pointer, scope, inner);
@@ -229,13 +240,11 @@ private:
     const std::string side = is_input ? "input" : "output";
     if (slot >= 0 && static_cast<size_t>(slot) < ports.size())
       return ports[static_cast<size_t>(slot)];
-    // A sub-graph that could not be expanded has been reported.
-    if (found->second.known)
-      fault(
-          name, pointer,
-          "node \"" + name + "\" (Graph), " + side + " " + std::to_string(slot) +
-              " is out of range: its sub-graph lists " + std::to_string(ports.size()) + " " + side +
-              (ports.size() == 1 ? "" : "s"));
+    fault(
+        name, pointer,
+        "node \"" + name + "\" (Graph), " + side + " " + std::to_string(slot) +
+            " is out of range: its sub-graph lists " + std::to_string(ports.size()) + " " + side +
+            (ports.size() == 1 ? "" : "s"));
     return std::nullopt;
   }
 

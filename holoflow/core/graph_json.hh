@@ -27,6 +27,9 @@ struct GraphText {
 [[nodiscard]] GraphText read_graph_text(
     std::string_view text, const std::vector<std::string> &known_types);
 
+/// The node type that stands for a sub-graph.
+inline constexpr const char *graph_node_type = "Graph";
+
 /// A slot of a node inside a sub-graph.
 struct SubGraphPort {
   std::string node;
@@ -45,7 +48,7 @@ struct SubGraph {
     const nlohmann::json &json, const std::string &name, const SourceMap *source,
     std::vector<Error> &faults);
 
-/// Replaces nodes of type Graph; what cannot be expanded is left out and reported in `faults`.
+/// Replaces nodes of type Graph; one that cannot be expanded stays and is reported in `faults`.
 [[nodiscard]] GraphSpec expand_graph(const GraphSpec &graph, std::vector<Error> &faults);
 
 }  // namespace holoflow::core

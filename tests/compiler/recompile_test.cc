@@ -89,6 +89,8 @@ protected:
                   journal.add("update " + settings.value("name", "?"));
                   if (settings.value("no_update", false))
                     throw std::runtime_error("cannot be changed");
+                  if (settings.value("throws_a_number", false))
+                    throw 42;
                   return old;
                 }});
   }
@@ -143,6 +145,15 @@ TEST_F(UpdateTest, FailedUpdateIsUndoneInAllTasks) {
           "create a1", "create b1", "update a2", "update b2", "create b1", "update a1"));
   run(*output);
   EXPECT_EQ(fakes.results(), (std::vector<float>{2, 3}));
+}
+
+TEST_F(UpdateTest, WhateverAnUpdateThrowsIsUndone) {
+  auto output = compiler.compile(two_maps({{"name", "a1"}}, {{"name", "b1"}}));
+  const auto spec = two_maps({{"name", "a2"}}, {{"name", "b2"}, {"throws_a_number", true}});
+  EXPECT_THAT(failure_of(spec, output), HasSubstr("something that is no std::exception"));
+  ASSERT_NE(output, nullptr);
+  run(*output);
+  EXPECT_EQ(fakes.results().size(), 2u);
 }
 
 TEST_F(UpdateTest, PreviousIsGoneOnlyWhereItCannotBeRestored) {

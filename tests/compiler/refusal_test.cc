@@ -134,6 +134,16 @@ TEST_F(CompilerTest, NodesBehindAFaultAreListedAsNotChecked) {
       faults, HasSubstr("not checked, because a node before them has a fault: \"B\", \"C\""));
 }
 
+TEST_F(CompilerTest, NodesBehindASubGraphThatCannotBeExpandedAreNotBlamed) {
+  auto spec = chain({{"A", "Source"}, {"G", "Graph"}, {"B", "Add"}, {"C", "Sink"}});
+  spec.nodes[1].settings = {{"graph", "nope"}};
+  const auto faults = faults_of(spec);
+  EXPECT_THAT(faults, HasSubstr("node \"G\" (Graph): there is no sub-graph \"nope\""));
+  EXPECT_THAT(
+      faults, HasSubstr("not checked, because a node before them has a fault: \"B\", \"C\""));
+  EXPECT_THAT(faults, testing::Not(HasSubstr("expected 1 input")));
+}
+
 TEST_F(CompilerTest, BrokenFactoriesAreNamed) {
   const auto refuse = [&](const std::string &kind, core::InferResult result) {
     register_fake(
@@ -153,6 +163,25 @@ TEST_F(CompilerTest, BrokenFactoriesAreNamed) {
   EXPECT_THAT(
       refuse("Kind", contract(1, 1, core::TaskKind::Async)),
       HasSubstr("kind is Async, but the factory is registered as synchronous"));
+  {
+    auto result = contract(1, 1);
+    result.input_descs[0].shape = {7};
+    EXPECT_THAT(
+        refuse("OtherInput", result),
+        HasSubstr("input_descs[0] is F32 [7] on Host, but the input is F32 [1] on Host"));
+    result = contract(1, 1);
+    result.output_descs[0].strides = {4, 4};
+    EXPECT_THAT(refuse("Strides", result), HasSubstr("output 0 has 2 strides for 1 axes"));
+    result = contract(1, 1);
+    result.output_descs[0].strides = {2};
+    EXPECT_THAT(refuse("Alignment", result), HasSubstr("no multiples of 4 bytes"));
+    result = contract(1, 1);
+    result.output_descs[0] = core::TDesc({size_t{1} << 60}, core::DType::U8, core::MemLoc::Host);
+    EXPECT_THAT(refuse("Size", result), HasSubstr("is larger than 281474976710656 bytes"));
+    result = contract(1, 1);
+    result.window = core::Window{1, 0, 1};
+    EXPECT_THAT(refuse("Window", result), HasSubstr("must be at least 1"));
+  }
   EXPECT_THAT(
       refuse("Inputs", contract(2, 1)),
       HasSubstr("input_descs has 2 entries for 1 connected inputs"));

@@ -155,4 +155,33 @@ TEST_F(CompilerTest, C15_InPlaceChainSharesOneBlock) {
   EXPECT_EQ(adapters.at("D")->inputs[0], shared);
 }
 
+TEST_F(CompilerTest, SubGraphsAreExpandedAndNodesRememberTheirGroup) {
+  core::GraphSpec spec = chain({{"A", "Source"}, {"G", "Graph"}, {"B", "Sink"}});
+  spec.nodes[1].settings = {{"graph", "twice"}};
+  spec.graphs["twice"] = nlohmann::json::parse(
+      R"({"nodes": {"x": {"type": "Add"}, "y": {"type": "Add"}}, "edges": ["x -> y"],
+          "inputs": ["x:0"], "outputs": ["y:0"]})");
+  const auto output = compile(spec);
+  EXPECT_THAT(names(*output, output->sections[0].sync_topo), ElementsAre("A", "G/x", "G/y", "B"));
+  EXPECT_EQ(node(*output, "G/x").group, "G");
+  EXPECT_EQ(node(*output, "A").group, "");
+}
+
+TEST_F(CompilerTest, AChainOfTenThousandNodesCompilesAndRuns) {
+  std::vector<std::pair<std::string, std::string>> nodes{{"in", "Source"}};
+  for (int i = 0; i < 10000; ++i)
+    nodes.emplace_back("n" + std::to_string(i), i % 2 == 0 ? "Add" : "InPlace");
+  nodes.emplace_back("out", "Sink");
+  auto spec = chain(nodes);
+  spec.nodes[0].settings = {{"count", 2}};
+  const auto output = compile(spec);
+  EXPECT_EQ(output->sections.size(), 1u);
+  EXPECT_EQ(output->resources.storages.size(), 5001u);
+  EXPECT_EQ(output->resources.memory_blocks.size(), 3u);
+  runtime::Scheduler scheduler(output->graph, output->sections, output->resources);
+  scheduler.start();
+  scheduler.wait();
+  EXPECT_EQ(fakes.results(), (std::vector<float>{0, 1}));
+}
+
 }  // namespace holoflow::test

@@ -159,6 +159,16 @@ TEST(ExpandGraph, GrowthWithoutEndIsRefused) {
   EXPECT_EQ(error.faults.size(), 1u);
 }
 
+TEST(ExpandGraph, TheLimitItselfIsAllowed) {
+  GraphSpec graph;
+  for (size_t i = 0; i < max_graph_nodes; ++i)
+    graph.add_node(std::to_string(i), "Copy");
+  graph.connect("0", 0, "1", 0);
+  EXPECT_EQ(graph.expanded().nodes.size(), max_graph_nodes);
+  graph.add_node("x", "Copy");
+  EXPECT_THROW((void)graph.expanded(), GraphError);
+}
+
 TEST(ExpandGraph, DeepNestingIsRefused) {
   std::string graphs = R"("g0": {"nodes": {"n": {"type": "Copy"}}})";
   for (int i = 1; i <= 80; ++i)

@@ -278,6 +278,10 @@ GraphSpec with_deeper_queues(GraphSpec graph) {
 TEST(RandomGraphs, WhateverCompilesRunsToItsEndAndLosesNothing) {
   const auto wanted = setting("HOLOFLOW_SEARCH_GRAPHS", 150);
   const auto seed = setting("HOLOFLOW_SEARCH_SEED", 20261130);
+  const char *wanted_device = std::getenv("HOLOFLOW_SEARCH_DEVICE");
+  const auto device = wanted_device != nullptr && std::string(wanted_device) == "cuda"
+      ? runtime::CompilerConfig::Device::Cuda
+      : runtime::CompilerConfig::Device::Cpu;
   GraphMaker maker(seed);
   core::Registry registry;
   register_builtin_tasks(registry);
@@ -288,7 +292,7 @@ TEST(RandomGraphs, WhateverCompilesRunsToItsEndAndLosesNothing) {
     SCOPED_TRACE(text);
     const Watchdog watchdog(text);
     runtime::CompilerConfig config;
-    config.device = runtime::CompilerConfig::Device::Cpu;
+    config.device = device;
     config.inputs = candidate.inputs;
     Results first;
     try {

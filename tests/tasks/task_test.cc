@@ -364,14 +364,6 @@ core::Registry &registry(Place place) {
   return device;
 }
 
-bool have_gpu() {
-  try {
-    return runtime::cuda_device().is_gpu();
-  } catch (const core::DeviceError &) {
-    return false;
-  }
-}
-
 TaskRun run_task(
     Place place, const std::string &type, const nlohmann::json &params,
     const std::vector<Array> &inputs, Sharing sharing) {

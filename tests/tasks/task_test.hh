@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "../support/gpu.hh"
 #include "holoflow/core/registry.hh"
 #include "holoflow/core/tasks.hh"
 
@@ -76,8 +77,6 @@ enum class Sharing { Off, On };
 
 /// The built-in tasks; with their GPU implementations where `place` is Device.
 [[nodiscard]] core::Registry &registry(Place place);
-/// The first GPU is there and usable.
-[[nodiscard]] bool have_gpu();
 
 /// Infers, creates and executes (twice, where nothing is in place). Input records have the sequence
 /// numbers 0, 1, …. Adds a test failure where the task writes to an input that it does not share.

@@ -152,12 +152,14 @@ public:
   Compiler &operator=(Compiler &&) noexcept;
 
   /// Compiles `spec`; resources of `previous` (whose scheduler has ended) are reused where blocks
-  /// agree in location and size, streams in position, tasks in name, type and interface. Everything
-  /// else of it is gone afterwards. A failure leaves `previous` untouched and usable.
+  /// agree in location and size, streams in position, tasks in name, type and interface (tasks of
+  /// this library are always made anew: they keep nothing from run to run). Everything else of it
+  /// is gone afterwards. A failure leaves `previous` usable, but for the one case that commit()
+  /// names.
   [[nodiscard]] std::unique_ptr<CompilerOutput> compile(
       const core::GraphSpec &spec, std::unique_ptr<CompilerOutput> &&previous = nullptr);
 
-  /// What `prepare` made; opaque.
+  /// What `prepare` made; opaque. It refers to the registry, not to the compiler.
   class Prepared;
   struct DeletePrepared {
     void operator()(Prepared *prepared) const noexcept;

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gpu.hh"
+
+#include "holoflow/core/error.hh"
+#include "holoflow/runtime/device.hh"
+
+namespace holoflow::test {
+
+bool have_gpu() {
+  try {
+    return runtime::cuda_device().is_gpu();
+  } catch (const core::DeviceError &) {
+    return false;
+  }
+}
+
+}  // namespace holoflow::test
