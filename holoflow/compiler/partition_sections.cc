@@ -45,17 +45,6 @@ std::string name_of(const Plan &plan, size_t node) {
   return "\"" + plan.graph.nodes[node].spec.name + "\"";
 }
 
-void refuse_async_edges(Plan &plan) {
-  for (size_t i = 0; i < plan.graph.edges.size(); ++i) {
-    const auto &edge = plan.graph.edges[i];
-    if (is_async(plan, edge.from) && is_async(plan, edge.to))
-      add_fault(
-          plan, {.pass = pass, .edge = static_cast<int>(plan.edge_spec_index[i])},
-          "consecutive asynchronous nodes " + name_of(plan, edge.from) + " and " +
-              name_of(plan, edge.to) + "; put a \"Copy\" node between them");
-  }
-}
-
 void refuse_unpopped_outputs(Plan &plan) {
   for (size_t i = 0; i < plan.node_count(); ++i) {
     const auto &node = plan.graph.nodes[i];
@@ -193,7 +182,6 @@ void refuse_section_cycles(Plan &plan, const std::vector<std::vector<size_t>> &m
 }  // namespace
 
 void partition_sections(Plan &plan) {
-  refuse_async_edges(plan);
   refuse_unpopped_outputs(plan);
   const auto members = make_sections(plan);
   attach_async_nodes(plan);

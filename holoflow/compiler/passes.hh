@@ -8,7 +8,7 @@
 namespace holoflow::compiler {
 
 /// 1. Names are unique, types registered, params known and of the right type, edges join existing
-/// nodes and no input has two producers.
+/// nodes, no input has two producers, no two asynchronous nodes are neighbours.
 /// Reads: spec, registry.  Writes: node_index, node_faulty, edge_faulty.
 void validate(Plan &plan);
 
@@ -54,8 +54,7 @@ void allocate(Plan &plan);
 void attach_adapters(Plan &plan);
 
 /// 9. Cuts the graph into sections at its asynchronous nodes and orders each, readers before those
-/// who overwrite. Fails on edges between asynchronous nodes, sections downstream of themselves,
-/// outputs that nobody pops, overwriting that no order makes safe, frame rates that disagree.
+/// who overwrite. Fails on sections downstream of themselves, outputs that nobody pops, overwriting that no order makes safe, frame rates that disagree.
 /// Reads: kinds, edges, topo_order, aliases, ownership, windows.  Writes: sections, section_of,
 /// *_section, owners, storage_owner, min_slots with the window and own_memory of deeper queues;
 /// where an alias is broken or an owner gives way also tid_to_sid, storage_count, aliases,

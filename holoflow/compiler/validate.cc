@@ -67,6 +67,7 @@ public:
       return;
     }
     check_single_producer(static_cast<size_t>(to), index);
+    check_kinds(static_cast<size_t>(from), static_cast<size_t>(to), index);
   }
 
 private:
@@ -104,6 +105,18 @@ private:
         "input \"" + edge.to + ":" + std::to_string(edge.in_idx) + "\" has two producers, \"" +
             other.from + ":" + std::to_string(other.out_idx) + "\" and \"" + edge.from + ":" +
             std::to_string(edge.out_idx) + "\"; remove one edge or use another input");
+  }
+
+  /// Known from the types alone, so it is said even where inference fails elsewhere.
+  void check_kinds(size_t from, size_t to, size_t index) {
+    const auto is_async = [&](size_t node) {
+      return plan_.registry->is_async_registered(plan_.spec->nodes[node].kind);
+    };
+    if (is_async(from) && is_async(to))
+      add_fault(
+          plan_, {.pass = pass, .edge = static_cast<int>(index)},
+          "consecutive asynchronous nodes \"" + plan_.spec->nodes[from].name + "\" and \"" +
+              plan_.spec->nodes[to].name + "\"; put a \"Copy\" node between them");
   }
 
   std::string describe(size_t index) const {

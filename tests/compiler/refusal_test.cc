@@ -134,6 +134,16 @@ TEST_F(CompilerTest, NodesBehindAFaultAreListedAsNotChecked) {
       faults, HasSubstr("not checked, because a node before them has a fault: \"B\", \"C\""));
 }
 
+TEST_F(CompilerTest, FaultsOfDifferentPassesAreReportedTogether) {
+  auto spec = chain({{"A", "Source"}, {"Q", "Queue"}, {"R", "Queue"}, {"B", "Sink"}});
+  spec.add_node("x", "Nope").add_node("bad", "Add").connect("A", 0, "B", 0);
+  const auto faults = faults_of(spec);
+  EXPECT_THAT(faults, HasSubstr("consecutive asynchronous nodes \"Q\" and \"R\""));
+  EXPECT_THAT(faults, HasSubstr("unknown type \"Nope\""));
+  EXPECT_THAT(faults, HasSubstr("input \"B:0\" has two producers"));
+  EXPECT_THAT(faults, HasSubstr("node \"bad\" (Add): expected 1 input"));
+}
+
 TEST_F(CompilerTest, NodesBehindASubGraphThatCannotBeExpandedAreNotBlamed) {
   auto spec = chain({{"A", "Source"}, {"G", "Graph"}, {"B", "Add"}, {"C", "Sink"}});
   spec.nodes[1].settings = {{"graph", "nope"}};

@@ -109,6 +109,11 @@ TEST_F(CompilerTest, C12_QueueThatNobodyPopsIsRefused) {
 }
 
 TEST_F(CompilerTest, C12_AsynchronousSinkIsOnlyProduced) {
+  class Drain final : public core::IAsyncTask {
+    OpResult try_push(core::AsyncPushCtx &) override { return OpResult::Ok; }
+    OpResult try_pop(core::AsyncPopCtx &) override { return OpResult::Eof; }
+    bool knows_end_of_input() const noexcept override { return true; }
+  };
   register_fake(
       registry, "Drain",
       AsyncFake{
@@ -116,11 +121,30 @@ TEST_F(CompilerTest, C12_AsynchronousSinkIsOnlyProduced) {
           .create =
               [](auto, const auto &, const auto &ctx) {
                 EXPECT_EQ(ctx.consumer_stream, nullptr);
-                return nullptr;
+                return std::make_unique<Drain>();
               }});
+  auto spec = chain({{"A", "Source"}, {"Q", "Drain"}});
+  spec.nodes[0].settings = {{"count", 3}};
+  const auto output = compile(spec);
+  ASSERT_EQ(output->sections.size(), 1u);
+  EXPECT_THAT(names(*output, output->sections[0].async_prod), ElementsAre("Q"));
+  EXPECT_THAT(output->sections[0].async_cons, IsEmpty());
+  runtime::Scheduler scheduler(output->graph, output->sections, output->resources);
+  scheduler.start();
+  scheduler.wait();
+  EXPECT_EQ(scheduler.ledger().at("Q").entered, 3u);
+}
+
+TEST_F(CompilerTest, AFactoryThatMakesNothingIsNamed) {
+  register_fake(
+      registry, "Nothing",
+      AsyncFake{
+          .infer = [](auto, const auto &) { return contract(1, 0, core::TaskKind::Async); },
+          .create = [](auto, const auto &, const auto &) { return nullptr; }});
   EXPECT_THAT(
-      faults_of(chain({{"A", "Source"}, {"Q", "Drain"}})),
-      testing::HasSubstr("the factory of this type broke its contract: create returned null"));
+      faults_of(chain({{"A", "Source"}, {"Q", "Nothing"}})),
+      testing::HasSubstr("node \"Q\" (Nothing): create failed: the factory of this type broke its "
+                         "contract: create returned null"));
 }
 
 TEST_F(CompilerTest, C13_FanOutSharesOneTensor) {

@@ -109,6 +109,69 @@ TEST_F(PassTest, OwnershipAlone) {
   EXPECT_THAT(plan.faults[0].what(), HasSubstr("both want to own the same memory"));
 }
 
+TEST_F(PassTest, AssignTensorsAlone) {
+  // A's output is read twice, B's by nobody.
+  core::GraphSpec graph;
+  graph.add_node("A", "Source")
+      .add_node("B", "Sum")
+      .connect("A", 0, "B", 0)
+      .connect("A", 0, "B", 1);
+  HandPlan hand(graph, registry);
+  auto &plan = hand.plan;
+  plan.graph.nodes.resize(2);
+  plan.graph.nodes[0].infer = contract(0, 1);
+  plan.graph.nodes[1].infer = contract(2, 1);
+  plan.graph.nodes[0].infer.writes_records = plan.graph.nodes[1].infer.writes_records = {false};
+  plan.graph.edges.resize(2);
+  for (size_t i = 0; i < 2; ++i) {
+    plan.graph.edges[i].spec = graph.edges[i];
+    plan.graph.edges[i].to = 1;
+  }
+  plan.in_edges = {{}, {0, 1}};
+  plan.out_edges = {{0, 1}, {}};
+  plan.topo_order = {0, 1};
+  compiler::assign_tensors(plan);
+  EXPECT_THAT(plan.graph.nodes[0].out_tids, ElementsAre(0));
+  EXPECT_THAT(plan.graph.nodes[1].in_tids, ElementsAre(0, 0));
+  EXPECT_THAT(plan.graph.nodes[1].out_tids, ElementsAre(1));
+  EXPECT_THAT(plan.tensor_readers, ElementsAre(2u, 0u));
+}
+
+TEST_F(PassTest, MapStorageAlone) {
+  // The output is larger than the input it should live in.
+  HandPlan hand(chain({{"A", "Source"}, {"B", "InPlace"}}), registry);
+  auto &plan = hand.plan;
+  plan.graph.nodes.resize(2);
+  for (size_t i = 0; i < 2; ++i)
+    plan.graph.nodes[i].spec = hand.spec.nodes[i];
+  plan.graph.nodes[0].infer = contract(0, 1);
+  plan.graph.nodes[0].infer.const_outputs = {false};
+  plan.graph.nodes[0].out_tids = {0};
+  plan.graph.nodes[1].infer = contract(1, 1);
+  plan.graph.nodes[1].infer.const_outputs = {false};
+  plan.graph.nodes[1].infer.in_place = {{0, 0, false}};
+  plan.graph.nodes[1].in_tids = {0};
+  plan.graph.nodes[1].out_tids = {1};
+  plan.topo_order = {0, 1};
+  plan.tensor_descs = {scalar(), core::TDesc({2}, core::DType::F32, core::MemLoc::Host)};
+  compiler::map_storage(plan);
+  EXPECT_THAT(plan.tid_to_sid, ElementsAre(0, 1));
+  EXPECT_TRUE(plan.aliases[0].broken);
+  EXPECT_THAT(
+      plan.decisions.at(0).text, HasSubstr("holds 4 bytes, too few for the output's 8 bytes"));
+}
+
+TEST_F(PassTest, PlanMemoryAlone) {
+  HandPlan hand(spec(), registry);
+  judge(hand.plan);
+  hand.plan.block_of.clear();
+  hand.plan.bill = {};
+  hand.config.memory_budget = 1;
+  compiler::plan_memory(hand.plan);
+  EXPECT_EQ(hand.plan.faults.size(), 1u);
+  EXPECT_EQ(hand.plan.bill.sections.size(), 2u);
+}
+
 TEST_F(PassTest, SoundPlansVerify) {
   HandPlan hand(spec(), registry);
   judge(hand.plan);
