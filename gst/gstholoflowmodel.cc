@@ -83,16 +83,14 @@ struct Step {
   int out;
 };
 std::vector<Step> main_path(const runtime::GraphPlan &graph, size_t output) {
+  std::vector<const runtime::EdgePlan *> into(graph.nodes.size(), nullptr);  // input 0
+  for (const auto &edge : graph.edges)
+    if (edge.spec.in_idx == 0)
+      into[edge.to] = &edge;
   std::vector<Step> path;
-  for (size_t node = output; path.size() < graph.nodes.size();) {
-    const auto edge = std::find_if(graph.edges.begin(), graph.edges.end(), [&](const auto &each) {
-      return each.to == node && each.spec.in_idx == 0;
-    });
-    if (edge == graph.edges.end())
-      break;
-    node = edge->from;
-    path.push_back({node, edge->spec.out_idx});
-  }
+  for (const auto *edge = into[output]; edge != nullptr && path.size() < graph.nodes.size();
+       edge = into[edge->from])
+    path.push_back({edge->from, edge->spec.out_idx});
   std::reverse(path.begin(), path.end());
   return path;
 }

@@ -59,9 +59,13 @@ void allocate(Plan &plan) {
       ++plan.report.reused_blocks;
       continue;
     }
-    runtime::MemoryBlock block(*plan.device, location, bytes);
-    pointers[sid] = block.get();
-    plan.blocks.emplace(static_cast<int>(sid), std::move(block));
+    try {
+      runtime::MemoryBlock block(*plan.device, location, bytes);
+      pointers[sid] = block.get();
+      plan.blocks.emplace(static_cast<int>(sid), std::move(block));
+    } catch (const core::DeviceError &error) {
+      throw_with_bill(plan, "allocate: storage " + std::to_string(sid) + ": ", error);
+    }
     ++plan.report.created_blocks;
   }
   for (size_t sid = 0; sid < plan.storage_count; ++sid)

@@ -91,7 +91,7 @@ public:
     for (size_t section = 0; section < rate_.size(); ++section)
       if (root_[section] < 0)
         spread_rates(section);
-    warn_of_foreign_links();
+    judge_other_links();
     if (!plan_.faults.empty())
       return;
     find_start_times();
@@ -155,8 +155,9 @@ private:
             "; choose \"output_stride\" so that both agree");
   }
 
-  /// A task whose window is unknown, on a path that meets another.
-  void warn_of_foreign_links() {
+  /// On paths that meet others: queues that drop frames are refused, because the paths would no
+  /// longer show the same frames; tasks whose window is unknown give a warning.
+  void judge_other_links() {
     std::vector<size_t> parent(rate_.size());
     std::iota(parent.begin(), parent.end(), size_t{0});
     const auto find = [&](size_t section) {
@@ -164,18 +165,30 @@ private:
         section = parent[section] = parent[parent[section]];
       return section;
     };
-    for (const auto &link : links_)
-      parent[find(link.from)] = find(link.to);
-    for (const auto &link : foreign_) {
+    /// False where the two sides were connected before.
+    const auto join = [&](const Link &link) {
       const auto from = find(link.from), to = find(link.to);
-      if (from == to)
+      parent[from] = to;
+      return from != to;
+    };
+    for (const auto &link : links_)
+      if (!link.window->drops)
+        join(link);
+    for (const auto &link : foreign_)
+      if (!join(link))
         add_decision(
             plan_, Decision::Kind::Warning, static_cast<int>(link.node),
             "node " + quoted(plan_.graph.nodes[link.node].spec) +
                 " does not say how many frames it takes and gives (\"window\"), so it could not be "
                 "checked that the paths that meet behind it have one rate and room enough");
-      parent[from] = to;
-    }
+    for (const auto &link : links_)
+      if (link.window->drops && !join(link))
+        add_fault(
+            plan_, {.pass = partition_pass, .node = static_cast<int>(link.node)},
+            "it drops frames when it is full, but other paths that meet its own keep them, so " +
+                first_node(link.to) +
+                " would get frames that do not belong together; use \"policy\": \"block\" here, or "
+                "drop frames before the paths part");
   }
 
   /// d / (n·r(A)): how much later than its producer a consumer can start.
@@ -220,10 +233,12 @@ private:
   void deepen(const Link &link) {
     const auto &window = *link.window;
     const auto ahead = frame_rate(link) * (start_[link.to] - start_[link.from]);
+    // Room for its own window the queue has by itself.
+    const auto slack = ahead - delay(link) * frame_rate(link);
+    if (slack <= 1e-9L * std::max(1.0L, ahead))
+      return;
     const auto frames = static_cast<long double>(window.frames_in) + rounded_up(ahead);
-    const auto own =
-        static_cast<long double>(window.frames_in) + std::round(delay(link) * frame_rate(link));
-    if (frames <= std::max(static_cast<long double>(window.capacity), own))
+    if (frames <= static_cast<long double>(window.capacity))
       return;
     auto &node = plan_.graph.nodes[link.node];
     const Place place{.pass = partition_pass, .node = static_cast<int>(link.node)};

@@ -109,8 +109,9 @@ void create_tasks(Plan &plan) {
     try {
       plan.tasks.emplace(plan.graph.nodes[i].spec.name, maker.make(i, nullptr));
       ++plan.report.created_tasks;
-    } catch (const core::DeviceError &) {
-      throw;
+    } catch (const core::DeviceError &error) {
+      throw_with_bill(
+          plan, "node " + quoted(plan.graph.nodes[i].spec) + ": create failed: ", error);
     } catch (...) {
       add_fault(
           plan, {.pass = pass, .node = static_cast<int>(i)}, "create failed: " + what_was_thrown());

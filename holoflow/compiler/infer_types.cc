@@ -42,7 +42,8 @@ std::vector<size_t> find_cycle(const Plan &plan, const std::vector<size_t> &unor
   return cycle;
 }
 
-void refuse_cycle(Plan &plan, const std::vector<size_t> &in_degree) {
+/// Returns the nodes of the cycle.
+std::vector<size_t> refuse_cycle(Plan &plan, const std::vector<size_t> &in_degree) {
   const auto cycle = find_cycle(plan, in_degree);
   std::string names;
   for (const auto node : cycle) {
@@ -63,10 +64,12 @@ void refuse_cycle(Plan &plan, const std::vector<size_t> &in_degree) {
   add_fault(
       plan, {.pass = pass, .edge = spec_edge},
       "the graph has a cycle: " + names + "; a graph must be acyclic, remove one of its edges");
+  return cycle;
 }
 
-/// Kahn's algorithm; ready nodes leave in the order of the specification. False on a cycle.
-bool order_nodes(Plan &plan) {
+/// Kahn's algorithm; ready nodes leave in the order of the specification. The nodes of a cycle are
+/// reported and marked as faulty, and the search goes on behind them.
+void order_nodes(Plan &plan) {
   const auto count = plan.node_count();
   std::vector<size_t> in_degree(count);
   for (size_t i = 0; i < count; ++i)
@@ -76,22 +79,28 @@ bool order_nodes(Plan &plan) {
   for (size_t i = 0; i < count; ++i)
     if (in_degree[i] == 0)
       order.push_back(i);
-  for (size_t next = 0; next < order.size(); ++next)
-    for (const auto edge : plan.out_edges[order[next]])
-      if (--in_degree[plan.graph.edges[edge].to] == 0)
-        order.push_back(plan.graph.edges[edge].to);
-
-  const bool acyclic = order.size() == count;
-  if (!acyclic) {
-    for (const auto node : order)
+  std::vector<bool> given_up(count, false);
+  for (size_t next = 0;;) {
+    for (; next < order.size(); ++next)
+      for (const auto edge : plan.out_edges[order[next]]) {
+        const auto to = plan.graph.edges[edge].to;
+        if (!given_up[to] && --in_degree[to] == 0)
+          order.push_back(to);
+      }
+    if (order.size() == count)
+      break;
+    for (const auto node : refuse_cycle(plan, in_degree)) {
+      if (given_up[node])
+        continue;  // the first node of a cycle is also its last
+      given_up[node] = true;
+      plan.node_faulty[node] = true;
       in_degree[node] = 0;
-    refuse_cycle(plan, in_degree);
-    return false;
+      order.push_back(node);
+    }
   }
   plan.topo_rank.resize(count);
   for (size_t i = 0; i < count; ++i)
     plan.topo_rank[order[i]] = i;
-  return true;
 }
 
 /// The descriptors of the node's inputs in slot order. False where slots are sparse, or where a
@@ -290,8 +299,7 @@ void infer_node(Plan &plan, size_t node, std::span<const core::TDesc> inputs) {
 
 void infer_types(Plan &plan) {
   plan.inferred.assign(plan.node_count(), false);
-  if (!order_nodes(plan))
-    return;
+  order_nodes(plan);
   std::string not_checked;
   std::vector<core::TDesc> inputs;
   for (const auto node : plan.topo_order) {

@@ -42,6 +42,12 @@ void add_decision(Plan &plan, runtime::Decision::Kind kind, int node, std::strin
   plan.decisions.push_back({kind, std::move(name), std::move(text)});
 }
 
+void throw_with_bill(const Plan &plan, const std::string &place, const core::DeviceError &error) {
+  core::DeviceError told(place + error.what() + "\n" + runtime::to_text(plan.bill));
+  told.pass = "allocate";
+  throw told;
+}
+
 void add_fault(Plan &plan, const Place &place, const std::string &text) {
   std::string message = std::string(place.pass) + ": ";
   std::string name;

@@ -144,6 +144,11 @@ struct Plan {
 /// Adds a decision; `node` is an index into spec->nodes or -1 for the whole graph.
 void add_decision(Plan &plan, runtime::Decision::Kind kind, int node, std::string text);
 
+/// Throws the error again with a place in front and the memory bill behind: what failed is most
+/// often an allocation.
+[[noreturn]] void throw_with_bill(
+    const Plan &plan, const std::string &place, const core::DeviceError &error);
+
 /// Where a fault is.
 struct Place {
   const char *pass = "";

@@ -57,17 +57,18 @@ public:
     const auto &edge = plan_.spec->edges[index];
     const auto from = find_node(edge.from, index);
     const auto to = find_node(edge.to, index);
-    const bool output_is_sound = check_slot(edge.out_idx, "output", edge.from, index);
-    const bool input_is_sound = check_slot(edge.in_idx, "input", edge.to, index);
+    const bool output_is_sound = check_slot(edge.out_idx, false, from, edge.from, index);
+    const bool input_is_sound = check_slot(edge.in_idx, true, to, edge.to, index);
     if (from < 0 || to < 0 || !output_is_sound || !input_is_sound) {
       plan_.edge_faulty[index] = true;
       // A node with a broken connection cannot be judged.
       if (to >= 0)
         plan_.node_faulty[static_cast<size_t>(to)] = true;
-      return;
     }
-    check_single_producer(static_cast<size_t>(to), index);
-    check_kinds(static_cast<size_t>(from), static_cast<size_t>(to), index);
+    if (to >= 0 && input_is_sound)
+      check_single_producer(static_cast<size_t>(to), index);
+    if (from >= 0 && to >= 0)
+      check_kinds(static_cast<size_t>(from), static_cast<size_t>(to), index);
   }
 
 private:
@@ -82,14 +83,29 @@ private:
     return -1;
   }
 
-  bool check_slot(int slot, const char *side, const std::string &name, size_t edge) {
-    if (slot >= 0)
+  bool check_slot(int slot, bool is_input, int node, const std::string &name, size_t edge) {
+    const std::string side = is_input ? "input" : "output";
+    std::string why;
+    if (slot < 0)
+      why = "slots count from 0";
+    else if (const auto *spec = node < 0 ? nullptr : spec_of(static_cast<size_t>(node)))
+      if (const auto count = (is_input ? spec->inputs : spec->outputs).size();
+          static_cast<size_t>(slot) >= count)
+        why = spec->type + " has " + (count == 0 ? "no" : std::to_string(count)) + " " + side +
+            (count == 1 ? "" : "s");
+    if (why.empty())
       return true;
     add_fault(
         plan_, {.pass = pass, .slot = slot, .edge = static_cast<int>(edge)},
         "edge " + describe(edge) + ": " + side + " " + std::to_string(slot) + " of \"" + name +
-            "\" is out of range: slots count from 0");
+            "\" is out of range: " + why);
     return false;
+  }
+
+  /// Of types of this library; others say how many slots they have when they are inferred.
+  const tasks::TaskSpec *spec_of(size_t node) const {
+    const auto &kind = plan_.spec->nodes[node].kind;
+    return plan_.registry->is_registered(kind) ? tasks::find_spec(*plan_.registry, kind) : nullptr;
   }
 
   void check_single_producer(size_t to, size_t index) {

@@ -32,7 +32,6 @@ struct Ports {
 struct Scope {
   std::string prefix;  ///< "outer/" in front of names
   std::string group;  ///< the Graph node, "" at the top
-  std::vector<std::string> path;  ///< sub-graphs being expanded, outermost first
 };
 
 class Expander {
@@ -44,6 +43,10 @@ public:
 
   GraphSpec expand() {
     expand_body(graph_, {}, {}, {});
+    if (too_large_) {  // what was cut off would only be blamed on others
+      result_.nodes.clear();
+      result_.edges.clear();
+    }
     result_.source = graph_.source;
     return std::move(result_);
   }
@@ -130,7 +133,7 @@ private:
   void expand_or_keep(
       const NodeSpec &node, const std::string &name, const Scope &scope,
       std::map<std::string, Ports> &inner) {
-    auto ports = expand_node(node, name, scope);
+    auto ports = expand_node(node, name);
     if (ports.known)
       inner.emplace(node.name, std::move(ports));
     else if (!too_large_)
@@ -138,33 +141,37 @@ private:
           {name, node.kind, node.settings, node.debug, node.pointer, scope.group});
   }
 
-  Ports expand_node(const NodeSpec &node, const std::string &name, const Scope &scope) {
+  Ports expand_node(const NodeSpec &node, const std::string &name) {
     const auto wanted = sub_graph_of(node, name);
     if (!wanted)
       return {};
-    auto path = scope.path;
-    const bool recursive = std::find(path.begin(), path.end(), *wanted) != path.end();
-    path.push_back(*wanted);
+    const bool recursive = std::find(path_.begin(), path_.end(), *wanted) != path_.end();
     if (recursive) {
       std::string shown;
-      for (const auto &graph : path)
-        shown += (shown.empty() ? "\"" : " -> \"") + graph + "\"";
+      for (const auto &graph : path_)
+        shown += "\"" + graph + "\" -> ";
       fault(
           name, pointer_of(node),
-          "node \"" + name + "\" (Graph): sub-graphs contain each other: " + shown +
-              "; a sub-graph must not use itself");
+          "node \"" + name + "\" (Graph): sub-graphs contain each other: " + shown + "\"" +
+              *wanted + "\"; a sub-graph must not use itself");
       return {};
     }
-    if (path.size() > static_cast<size_t>(max_graph_depth)) {
+    if (path_.size() >= static_cast<size_t>(max_graph_depth)) {
       fault(
           name, pointer_of(node),
           "node \"" + name + "\" (Graph): expected at most " + std::to_string(max_graph_depth) +
               " sub-graphs within each other, got more");
       return {};
     }
+    // Sub-graphs without nodes cost time too.
+    if (!fits(++expanded_, max_graph_nodes, "Graph nodes", pointer_of(node)))
+      return {};
     const auto &definition = definition_of(*wanted);
-    return expand_body(
-        definition.body, definition.inputs, definition.outputs, {name + "/", name, path});
+    path_.push_back(*wanted);
+    auto ports =
+        expand_body(definition.body, definition.inputs, definition.outputs, {name + "/", name});
+    path_.pop_back();
+    return ports;
   }
 
   /// The name in the node's params; nothing, with a fault, where they are not as they should be.
@@ -245,7 +252,12 @@ private:
         "node \"" + name + "\" (Graph), " + side + " " + std::to_string(slot) +
             " is out of range: its sub-graph lists " + std::to_string(ports.size()) + " " + side +
             (ports.size() == 1 ? "" : "s"));
-    return std::nullopt;
+    if (is_input)
+      return std::nullopt;
+    // The nodes behind are not to blame: they see a Graph node that could not be expanded.
+    if (kept_.insert(name).second)
+      result_.nodes.push_back({name, graph_node_type, nullptr, true, pointer, scope.group});
+    return Endpoint{name, 0};
   }
 
   std::vector<std::optional<Endpoint>> resolve_ports(
@@ -281,6 +293,9 @@ private:
   Definitions definitions_;
   std::vector<std::string> names_;
   std::set<std::string> reported_ports_;
+  std::set<std::string> kept_;  // Graph nodes with an edge from a slot that does not exist
+  std::vector<std::string> path_;  // sub-graphs being expanded, outermost first
+  size_t expanded_ = 0;  // Graph nodes
   bool too_large_ = false;
 };
 

@@ -58,8 +58,8 @@ public:
   Impl(
       const GraphPlan &graph, const std::vector<Section> &sections, ExecResources &resources,
       std::chrono::milliseconds metrics_interval)
-      : wakers_(sections.size()),
-        nodes_(graph, sections, resources, router_, wakers_), metrics_(metrics_interval) {
+      : wakers_(sections.size()), nodes_(graph, sections, resources, router_, wakers_),
+        metrics_(metrics_interval) {
     for (size_t id = 0; id < sections.size(); ++id)
       runners_.emplace_back(sections[id], nodes_, wakers_[id], state_, resources);
     state_.interrupt = [this] { interrupt(); };
@@ -130,6 +130,9 @@ public:
         ledger.entered += node->link->discarded();
         ledger.dropped["consumer-ended"] += node->link->discarded();
       }
+      // Nobody comes for what is still inside when the run is over.
+      if (node->link != nullptr && node->link->consumer_gone() && !running_ && ledger.held > 0)
+        ledger.dropped["consumer-ended"] += std::exchange(ledger.held, 0);
       result.emplace(node->plan->spec.name, std::move(ledger));
     }
     return result;

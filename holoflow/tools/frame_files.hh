@@ -19,6 +19,11 @@
 
 namespace holoflow::tools {
 
+/// `1 frame`, `3 frames`.
+[[nodiscard]] inline std::string count_frames(size_t count) {
+  return std::to_string(count) + (count == 1 ? " frame" : " frames");
+}
+
 /// A file that cannot be read or written: `"path": expected …, got …; what to do`.
 class FileError : public std::runtime_error {
 public:

@@ -104,6 +104,7 @@ public:
       std::unique_ptr<std::byte[]> raw;
       if (!as_it_stands)
         raw.reset(new std::byte[frame.bytes]);  // not zeroed: it is overwritten
+      size_t pushed = 0;
       for (;;) {
         // Shared with the release callback, which has to be copyable.
         const std::shared_ptr<std::byte[]> data(new std::byte[tensor.num_bytes()]);
@@ -111,9 +112,12 @@ public:
           break;
         if (!as_it_stands)
           convert_frame(frame, raw.get(), tensor, data.get());
-        if (!runner_.push(input, data.get(), tensor, {}, [data] {}))
+        if (!runner_.push(input, data.get(), tensor, {}, [data] {})) {
+          tell_of_unread(input, reader, pushed);
           break;
+        }
         frames_in += 1;
+        ++pushed;
       }
       // This Input alone: others may have more frames.
       rim.end();
@@ -128,12 +132,23 @@ public:
   }
 
   void rethrow() { error_.rethrow(); }
+  [[nodiscard]] std::vector<std::string> take_losses() { return std::move(losses_); }
 
   std::map<std::string, core::TDesc> tensors;  ///< one push of each Input
   std::atomic<size_t> frames_in = 0;
   std::atomic<size_t> frames_out = 0;
 
 private:
+  /// The nodes behind the input have ended, because another path to them has.
+  void tell_of_unread(const std::string &input, const FrameReader &reader, size_t pushed) {
+    const auto total = reader.total();
+    const std::lock_guard lock(losses_mutex_);
+    losses_.push_back(
+        (total && *total > pushed ? count_frames(*total - pushed) : std::string("the rest")) +
+        " of the file of input \"" + input +
+        "\" not used: the nodes behind it ended, because another input has fewer frames");
+  }
+
   template <typename Body> void guard(Body &&body) {
     try {
       body();
@@ -175,6 +190,8 @@ private:
 
   runtime::GraphRunner &runner_;
   FirstError error_;
+  std::mutex losses_mutex_;  // guards losses_
+  std::vector<std::string> losses_;
   Progress progress_;
 };
 
@@ -182,12 +199,22 @@ std::optional<size_t> total_of(const std::map<std::string, std::unique_ptr<Frame
   return readers.size() == 1 ? readers.begin()->second->total() : std::nullopt;
 }
 
-size_t dropped_frames(runtime::GraphRunner &runner) {
-  size_t dropped = 0;
+/// A sentence for each node that dropped frames.
+std::vector<std::string> dropped_frames(runtime::GraphRunner &runner) {
+  std::vector<std::string> result;
   for (const auto &[node, ledger] : runner.scheduler().ledger())
-    for (const auto &[reason, count] : ledger.dropped)
-      dropped += count;
-  return dropped;
+    for (const auto &[reason, count] : ledger.dropped) {
+      auto text = count_frames(count) + " dropped by queues: ";
+      if (reason == "flush")
+        text += "the last window of node \"" + node + "\" was not complete";
+      else if (reason == "consumer-ended")
+        text +=
+            "node \"" + node + "\" still had them when another path to the nodes behind it ended";
+      else
+        text += "node \"" + node + "\", " + reason;
+      result.push_back(std::move(text));
+    }
+  return result;
 }
 
 }  // namespace
@@ -211,13 +238,16 @@ TransferResult transfer_frames(
     for (std::thread &thread : threads)
       thread.join();
     transfer.rethrow();
+    runner.scheduler().wait();
+    result.losses = transfer.take_losses();
     result.frames_in = transfer.frames_in;
     result.frames_out = transfer.frames_out;
   }
   for (const auto &[output, writer] : writers)
     writer->finish();
   result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  result.frames_dropped = dropped_frames(runner);
+  for (auto &text : dropped_frames(runner))
+    result.losses.push_back(std::move(text));
   return result;
 }
 

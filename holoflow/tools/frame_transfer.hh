@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "holoflow/core/graph_spec.hh"
 #include "holoflow/runtime/compiler.hh"
@@ -15,7 +16,7 @@ namespace holoflow::tools {
 struct TransferResult {
   size_t frames_in = 0;  ///< read
   size_t frames_out = 0;  ///< written
-  size_t frames_dropped = 0;  ///< by queues: incomplete windows
+  std::vector<std::string> losses;  ///< sentences about frames that were dropped or not read
   double seconds = 0;  ///< from the first read to the last write
   std::string device;
 };

@@ -17,7 +17,7 @@ constexpr int end_signal = SIGUSR1;
 sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, end_signal})
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM, end_signal})
     sigaddset(&set, signal);
   return set;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // holoflow run: a graph from files to files, without GStreamer.
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "holoflow/builtin_tasks.hh"
@@ -22,6 +23,19 @@ struct RunArguments {
 
 using Files = std::map<std::string, std::string>;
 
+/// Two Outputs must not write one file.
+void refuse_shared_files(LoadedGraph &loaded, const Files &files) {
+  std::map<std::string, std::string> writers;
+  for (const auto &[node, file] : files) {
+    const auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(file));
+    const auto [first, fresh] = writers.emplace(path.string(), node);
+    if (!fresh)
+      loaded.faults.push_back(
+          "--out " + node + "=" + file + ": node \"" + first->second +
+          "\" writes this file already; name another one");
+  }
+}
+
 /// Which file belongs to which node of a type; faults where one has none or two.
 Files files_of_nodes(
     LoadedGraph &loaded, const std::string &type, const std::string &option,
@@ -42,6 +56,8 @@ Files files_of_nodes(
           option + " " + value + ": expected one file for node \"" + node + "\" (" + type +
           "), got a second; leave one out");
   }
+  if (option == "--out")
+    refuse_shared_files(loaded, files);
   if (nodes.empty() && !loaded.graph.nodes.empty())
     loaded.faults.push_back(
         "graph: expected a node of type " + type + " for " + option + ", got none; add one");
@@ -102,10 +118,6 @@ std::map<std::string, std::unique_ptr<FrameWriter>> open_writers(
   return writers;
 }
 
-std::string count_frames(size_t count) {
-  return std::to_string(count) + (count == 1 ? " frame" : " frames");
-}
-
 int report(const LoadedGraph &loaded) {
   for (const std::string &fault : loaded.faults)
     print_fault(fault);
@@ -142,10 +154,8 @@ int run(const RunArguments &arguments) {
   std::fprintf(
       stderr, "%s in, %s out, %.3f seconds on %s\n", count_frames(result.frames_in).c_str(),
       count_frames(result.frames_out).c_str(), result.seconds, result.device.c_str());
-  if (result.frames_dropped > 0)
-    std::fprintf(
-        stderr, "%s dropped by queues: their last window was not complete\n",
-        count_frames(result.frames_dropped).c_str());
+  for (const auto &loss : result.losses)
+    std::fprintf(stderr, "%s\n", loss.c_str());
   return Good;
 }
 

@@ -103,6 +103,18 @@ TEST_F(RatesTest, AQueueBesideAWideWindowGetsTheRoomItNeeds) {
   EXPECT_EQ(result, std::vector<int>(69, 0));  // both paths begin with frame 0
 }
 
+TEST_F(RatesTest, AHugeWindowOnASinglePathAsksForNothing) {
+  for (const size_t size : {1'000'000, 1'000'001, 3'000'001}) {
+    const auto output = plan(
+        R"({"nodes": {"in": {"type": "Input"}, "q": {"type": "BatchQueue", "params":
+          {"output_size": )" +
+        std::to_string(size) + R"(}}, "f": {"type": "Copy"},
+          "q2": {"type": "BatchQueue"}, "o": {"type": "Output"}},
+          "edges": ["in -> q", "q -> f", "f -> q2", "q2 -> o"]})");
+    EXPECT_EQ(min_slots(*output, "q"), 0u) << size;
+  }
+}
+
 TEST_F(RatesTest, TheLimitIsExact) {
   // 32 frames are enough and asked for by nobody: no note, no extra room.
   const auto output =
@@ -145,6 +157,22 @@ TEST_F(RatesTest, RatesAreComparedOverSeveralQueues) {
   };
   EXPECT_EQ(run(graph("6"), 61).size(), 11u);  // frames 0, 6, … 60
   EXPECT_THAT(faults_of(graph("5")), HasSubstr("frame rates disagree"));
+}
+
+TEST_F(RatesTest, AQueueThatDropsFramesMayNotMeetAnotherPath) {
+  for (const std::string policy : {"drop-oldest", "drop-newest"}) {
+    const auto faults =
+        faults_of(two_paths("{\"policy\": \"" + policy + "\"}", R"({"target_capacity": 9})"));
+    EXPECT_THAT(faults, HasSubstr("node \"q1\" (BatchQueue): it drops frames when it is full"));
+    EXPECT_THAT(faults, HasSubstr("drop frames before the paths part"));
+  }
+  // A preview that drops frames beside a recording that does not: the paths never meet.
+  EXPECT_EQ(
+      faults_of(R"({"nodes": {
+        "in": {"type": "Input"}, "q1": {"type": "BatchQueue", "params": {"policy": "drop-oldest"}},
+        "q2": {"type": "BatchQueue"}, "preview": {"type": "Output"}, "out": {"type": "Output"}},
+        "edges": ["in -> q1", "in -> q2", "q1 -> preview", "q2 -> out"]})"),
+      "");
 }
 
 TEST_F(RatesTest, IndependentSourcesMayDiffer) {

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "compile_fixture.hh"
+#include "holoflow/builtin_tasks.hh"
 
 namespace holoflow::test {
 
@@ -142,6 +143,37 @@ TEST_F(CompilerTest, FaultsOfDifferentPassesAreReportedTogether) {
   EXPECT_THAT(faults, HasSubstr("unknown type \"Nope\""));
   EXPECT_THAT(faults, HasSubstr("input \"B:0\" has two producers"));
   EXPECT_THAT(faults, HasSubstr("node \"bad\" (Add): expected 1 input"));
+}
+
+TEST_F(CompilerTest, EveryCycleIsReportedAndNodesBesideThemAreChecked) {
+  auto spec = chain({{"A", "Add"}, {"B", "Add"}});
+  spec.connect("B", 0, "A", 0);
+  spec.add_node("C", "Add").add_node("D", "Add").connect("C", 0, "D", 0).connect("D", 0, "C", 0);
+  spec.add_node("bad", "Add").add_node("E", "Sink").connect("D", 0, "E", 0);
+  const auto faults = faults_of(spec);
+  EXPECT_THAT(faults, HasSubstr("a cycle: \"A\" -> \"B\" -> \"A\""));
+  EXPECT_THAT(faults, HasSubstr("a cycle: \"C\" -> \"D\" -> \"C\""));
+  EXPECT_THAT(faults, HasSubstr("node \"bad\" (Add): expected 1 input"));
+  EXPECT_THAT(faults, HasSubstr("not checked, because a node before them has a fault: \"E\""));
+}
+
+TEST_F(CompilerTest, SlotsOfKnownTypesAreCheckedWithTheEdges) {
+  core::Registry builtins;
+  register_builtin_tasks(builtins);
+  core::GraphSpec spec;
+  spec.add_node("in", "Input").add_node("c", "Copy").add_node("o", "Output");
+  spec.connect("in", 0, "c", 0).connect("in", 0, "c", 4).connect("c", 2, "o", 0);
+  spec.connect("c", 0, "o", 1).connect("x", 0, "o", 0);
+  try {
+    (void)runtime::Compiler(builtins, {}).plan(spec);
+    FAIL() << "was accepted";
+  } catch (const core::CompileError &error) {
+    EXPECT_THAT(error.what(), HasSubstr("input 4 of \"c\" is out of range: Copy has 1 input"));
+    EXPECT_THAT(error.what(), HasSubstr("output 2 of \"c\" is out of range: Copy has 1 output"));
+    EXPECT_THAT(error.what(), HasSubstr("input 1 of \"o\" is out of range: Output has 1 input"));
+    EXPECT_THAT(error.what(), HasSubstr("there is no node \"x\""));
+    EXPECT_THAT(error.what(), HasSubstr("input \"o:0\" has two producers"));
+  }
 }
 
 TEST_F(CompilerTest, NodesBehindASubGraphThatCannotBeExpandedAreNotBlamed) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "holoflow/core/error.hh"
+#include "holoflow/core/graph_json.hh"
 #include "holoflow/core/graph_spec.hh"
 
 namespace holoflow::core {
@@ -121,6 +122,20 @@ TEST(ExpandGraph, FaultsAreReportedTogetherWithNearNames) {
   EXPECT_EQ(error.faults.size(), 6u);
 }
 
+TEST(ExpandGraph, NodesBehindASlotThatDoesNotExistSeeAFaultyGraphNode) {
+  std::vector<Error> faults;
+  const auto graph = expand_graph(
+      GraphSpec::from_json(
+          R"({"nodes": {"in": {"type": "Input"},
+        "g": {"type": "Graph", "params": {"graph": "soften"}}, "out": {"type": "Output"}},
+        "edges": ["in -> g", "g:7 -> out"], "graphs": {)" +
+          soften + "}}"),
+      faults);
+  EXPECT_EQ(faults.size(), 1u);
+  EXPECT_THAT(edges(graph), testing::Contains("g:0 -> out:0"));
+  EXPECT_THAT(names(graph), testing::Contains("g"));
+}
+
 TEST(ExpandGraph, PortsThatNameNoNodeAreReportedOnce) {
   const auto error = failure_of(R"({"nodes": {
     "a": {"type": "Graph", "params": {"graph": "g"}}, "b": {"type": "Graph",
@@ -143,9 +158,9 @@ TEST(ExpandGraph, ANameUsedTwiceIsRefused) {
   }
 }
 
-TEST(ExpandGraph, GrowthWithoutEndIsRefused) {
-  // Each level doubles: 2^40 nodes if it were expanded.
-  std::string graphs = R"("g0": {"nodes": {"n": {"type": "Copy"}}})";
+TEST(ExpandGraph, GrowthWithoutEndIsRefusedAlsoWithoutNodes) {
+  // Each level doubles: 2^40 empty sub-graphs if it were expanded.
+  std::string graphs = R"("g0": {"nodes": {}})";
   for (int i = 1; i <= 40; ++i) {
     const auto inner =
         R"({"type": "Graph", "params": {"graph": "g)" + std::to_string(i - 1) + "\"}}";
@@ -155,7 +170,7 @@ TEST(ExpandGraph, GrowthWithoutEndIsRefused) {
   const auto error = failure_of(
       R"({"nodes": {"g": {"type": "Graph", "params": {"graph": "g40"}}}, "graphs": {)" + graphs +
       "}}");
-  EXPECT_THAT(error.what(), HasSubstr("expected at most 100000 nodes in the expanded graph"));
+  EXPECT_THAT(error.what(), HasSubstr("expected at most 100000 Graph nodes in the expanded graph"));
   EXPECT_EQ(error.faults.size(), 1u);
 }
 
