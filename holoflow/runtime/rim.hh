@@ -114,6 +114,7 @@ public:
 struct NodeLedgerView {
   uint64_t entered = 0, left = 0, dropped = 0, skipped = 0, failed = 0, held = 0;
   std::string dropped_reason = {};
+  uint64_t overflowed = 0;  ///< dropped too, because a queue was full: the reason "queue-full"
 };
 
 /// Tasks that count frames for the ledger. Any thread.

@@ -43,6 +43,8 @@ NodeLedger ledger_of(const NodeLedgerView &view) {
   ledger.held = view.held;
   if (view.dropped > 0)
     ledger.dropped[view.dropped_reason] = view.dropped;
+  if (view.overflowed > 0)
+    ledger.dropped["queue-full"] += view.overflowed;
   return ledger;
 }
 

@@ -1,100 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // BatchQueue: windows in order, never a stall, copies only where they are allowed.
-#include "holoflow/tasks/batch_queue/batch_queue_task.hh"
-
 #include <gmock/gmock.h>
 
 #include <numeric>
 #include <random>
 #include <thread>
 
-#include "tests/tasks/slot_harness.hh"
+#include "tests/tasks/queue_driver.hh"
 
 namespace holoflow::test {
 
 using core::DType;
 using core::OpResult;
 using core::TDesc;
-using tasks::BatchQueueTask;
 using tasks::plan_ring;
 using tasks::RingPlan;
 using ::testing::HasSubstr;
 
 namespace {
-
-struct Numbers {
-  size_t in = 1, size = 1, stride = 1, capacity = 1;
-};
-
-std::string text(const Numbers &q) {
-  return "input " + std::to_string(q.in) + ", size " + std::to_string(q.size) + ", stride " +
-      std::to_string(q.stride) + ", capacity " + std::to_string(q.capacity);
-}
-
-nlohmann::json params_of(const Numbers &q) {
-  return {{"target_capacity", q.capacity}, {"output_size", q.size}, {"output_stride", q.stride}};
-}
-
-constexpr size_t pixels = 3;  // odd, so that frames are not aligned by accident
-
-// Frames whose pixels tell which frame they are.
-class Queue : public AsyncDriver {
-public:
-  explicit Queue(const Numbers &numbers, Place place = Place::Host, Options options = {})
-      : AsyncDriver(
-            place, "BatchQueue", params_of(numbers),
-            TDesc({numbers.in, 1, pixels}, DType::F32, loc_at(place)), options),
-        numbers_(numbers) {}
-
-  bool push_next() {
-    std::vector<float> values(numbers_.in * pixels);
-    std::vector<core::FrameRecord> pushed_records(numbers_.in);
-    for (size_t i = 0; i < values.size(); ++i)
-      values[i] = value(pushed_ + i / pixels, i % pixels);
-    for (size_t i = 0; i < numbers_.in; ++i) {
-      pushed_records[i].sequence = pushed_ + i;
-      pushed_records[i].pts_ns = static_cast<int64_t>(1000 * (pushed_ + i));
-    }
-    std::vector<std::byte> bytes(values.size() * sizeof(float));
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-    if (!push(bytes, std::move(pushed_records)))
-      return false;
-    pushed_ += numbers_.in;
-    return true;
-  }
-
-  // Checks pixels and records of the next window where one comes.
-  OpResult pop_next() {
-    const OpResult result = pop();
-    if (result != OpResult::Ok)
-      return result;
-    const uint64_t first = windows_ * numbers_.stride;
-    std::vector<float> values(popped.size() / sizeof(float));
-    std::memcpy(values.data(), popped.data(), popped.size());
-    for (size_t i = 0; i < values.size(); ++i)
-      wrong_ += values[i] != value(first + i / pixels, i % pixels);
-    for (size_t i = 0; i < numbers_.size; ++i) {
-      wrong_ += records[i].sequence != first + i;
-      wrong_ += records[i].pts_ns != static_cast<int64_t>(1000 * (first + i));
-    }
-    ++windows_;
-    return result;
-  }
-
-  [[nodiscard]] uint64_t pushed() const { return pushed_; }
-  [[nodiscard]] uint64_t windows() const { return windows_; }
-  [[nodiscard]] uint64_t wrong() const { return wrong_; }
-  [[nodiscard]] BatchQueueTask &queue() { return dynamic_cast<BatchQueueTask &>(*task); }
-  [[nodiscard]] runtime::NodeLedgerView ledger() { return queue().ledger_view(); }
-
-private:
-  static float value(uint64_t frame, size_t pixel) { return static_cast<float>(frame * 8 + pixel); }
-
-  Numbers numbers_;
-  uint64_t pushed_ = 0;
-  uint64_t windows_ = 0;
-  uint64_t wrong_ = 0;
-};
 
 // Pushes as much as fits, then pops as much as is there, until `frames` are through. False: a
 // stall.
@@ -242,7 +165,7 @@ TEST(BatchQueue, NeverStallsForRandomNumbersAndAnyOrderOfCalls) {
 }
 
 TEST(BatchQueue, PassesFramesBetweenTwoThreads) {
-  for (const Numbers numbers : {Numbers{1, 1, 1, 4}, Numbers{2, 3, 1, 4}, Numbers{3, 2, 5, 6}}) {
+  for (const Numbers &numbers : {Numbers{1, 1, 1, 4}, Numbers{2, 3, 1, 4}, Numbers{3, 2, 5, 6}}) {
     for (const bool owner : {true, false}) {
       Queue queue(numbers, Place::Host, {.owns_input = owner, .owns_output = owner});
       const uint64_t frames = 6000 / numbers.in * numbers.in;
@@ -414,16 +337,6 @@ TEST(BatchQueue, RefusesTensorsWithoutFrames) {
       HasSubstr("expected at least one frame along axis 0, got F32 [0, 2, 2] on Host"));
 }
 
-TEST(BatchQueue, RefusesPoliciesThatAreNotThereYet) {
-  const Array frames = f32({1, 1, 1}, {0});
-  EXPECT_EQ(
-      refusal("BatchQueue", {{"policy", "drop-oldest"}}, {frames}),
-      "\"policy\": \"drop-oldest\" is not available yet; use \"block\"");
-  EXPECT_EQ(
-      refusal("BatchQueue", {{"flush", "pad"}}, {frames}),
-      "\"flush\": \"pad\" is not available yet; use \"drop\"");
-}
-
 TEST(BatchQueue, TellsItsWindowAndMemory) {
   const core::InferResult infer = infer_task(
       "BatchQueue", {{"output_size", 2}, {"output_stride", 6}}, {f32({3, 1, 2}, iota(6))});
@@ -436,6 +349,7 @@ TEST(BatchQueue, TellsItsWindowAndMemory) {
   EXPECT_EQ(infer.own_memory[0].bytes, 6u * 2 * sizeof(float));
   EXPECT_EQ(infer.output_descs[0], TDesc({2, 1, 2}, DType::F32, core::MemLoc::Host));
   EXPECT_TRUE(infer.yields_ownership);
+  EXPECT_FALSE(infer.window->drops);
 }
 
 TEST(RingPlan, IsTheShortestThatNeitherStallsNorCopies) {

@@ -35,29 +35,19 @@ void require_frames(const TDesc &input) {
   require_indexable({&input, 1});
 }
 
-void require_available(
-    const nlohmann::json &params, const std::string &name, const std::string &only) {
-  const std::string value = params.at(name).get<std::string>();
-  if (value != only)
-    throw ParamError(
-        "/" + name,
-        "\"" + name + "\": \"" + value + "\" is not available yet; use \"" + only + "\"");
-}
-
 InferResult infer_batch_queue(
     const InferContext &context, std::span<const TDesc> inputs, const nlohmann::json &params) {
   const TDesc &input = inputs[0];
   require_frames(input);
-  require_available(params, "policy", "block");
-  require_available(params, "flush", "drop");
+  const QueuePolicy policy = queue_policy(params);
   const auto size = params.at("output_size").get<size_t>();
   const nlohmann::json &stride_param = params.at("output_stride");
   const size_t stride = stride_param.is_null() ? size : stride_param.get<size_t>();
   const size_t depth = std::max(params.at("target_capacity").get<size_t>(), context.min_slots);
-  const RingPlan ring = plan_ring(input.shape[0], size, stride, depth);
+  const QueuePlan plan = plan_queue(policy, input.shape[0], size, stride, depth);
 
   std::vector<size_t> shape = input.shape;
-  shape[0] = ring.frames + ring.repeated;
+  shape[0] = plan.ring.frames + plan.ring.repeated;
   const size_t ring_bytes = TDesc(shape, input.dtype, input.mem_loc).num_bytes();
   shape[0] = size;
   TDesc output(shape, input.dtype, input.mem_loc);
@@ -71,9 +61,13 @@ InferResult infer_batch_queue(
   result.owned_inputs = {true};
   result.owned_outputs = {true};
   result.yields_ownership = true;
-  result.const_outputs = {size > stride};
+  const bool copies_out = policy == QueuePolicy::DropOldest;
+  result.const_outputs = {size > stride && !copies_out};
   result.own_memory = {{input.mem_loc, ring_bytes, "ring of frames"}};
-  result.window = core::Window{input.shape[0], size, stride, ring.frames};
+  if (copies_out)
+    result.own_memory.push_back({input.mem_loc, output.num_bytes(), "copy of the window"});
+  result.window =
+      core::Window{input.shape[0], size, stride, plan.keep, policy != QueuePolicy::Block};
   result.writes_records = {true};
   return result;
 }
@@ -102,12 +96,13 @@ TaskSpec batch_queue_spec() {
        .minimum = 1},
       {.name = "policy",
        .types = String,
-       .doc = "what happens when the queue is full",
+       .doc = "what happens when the queue is full: its producer waits, the oldest windows "
+              "give way, or what comes is dropped; windows always show consecutive frames",
        .default_value = "block",
        .choices = {"block", "drop-oldest", "drop-newest"}},
       {.name = "flush",
        .types = String,
-       .doc = "what happens to an incomplete last window",
+       .doc = "what happens to an incomplete last window; pad repeats the last frame",
        .default_value = "drop",
        .choices = {"drop", "pad"}},
   };

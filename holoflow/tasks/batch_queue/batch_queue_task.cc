@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -44,6 +45,9 @@ BatchQueueTask::BatchQueueTask(
   const size_t frames = shape_.ring.frames + shape_.ring.repeated;
   ring_ = runtime::MemoryBlock(device_, loc, frames / group_ * group_bytes_);
   records_.resize(shape_.ring.frames);
+  after_gap_.resize(shape_.ring.frames);
+  if (owns_output_ && shape_.policy == QueuePolicy::DropOldest)
+    window_ = runtime::MemoryBlock(device_, loc, shape_.size * frame_bytes_);
   if (!owns_input_)
     return;
   const size_t owned = ctx.owned_input_bytes.empty() ? 0 : ctx.owned_input_bytes[0];
@@ -54,7 +58,7 @@ BatchQueueTask::BatchQueueTask(
 
 bool BatchQueueTask::has_room() const noexcept {
   const uint64_t tail = tail_.load(std::memory_order_acquire);
-  return head_.load(std::memory_order_relaxed) + shape_.frames_in <= tail + shape_.ring.frames;
+  return head_.load(std::memory_order_relaxed) + shape_.frames_in <= tail + shape_.keep;
 }
 
 std::byte *BatchQueueTask::frame_at(uint64_t position) const noexcept {
@@ -84,8 +88,11 @@ void BatchQueueTask::finish_copies(cudaStream_t stream) {
 std::optional<core::TView> BatchQueueTask::acquire_input(int index) {
   if (index != 0 || !owns_input_)
     throw std::out_of_range("BatchQueue: input " + std::to_string(index) + " is not its own");
-  if (!lent_in_ && !has_room())
-    return std::nullopt;
+  if (!lent_in_) {
+    if (shape_.policy == QueuePolicy::Block && !has_room())
+      return std::nullopt;
+    wait_for_pinned();
+  }
   lent_in_ = true;
   core::Storage &storage = storage_access().owned_input_storage(0);
   const uint64_t head = head_.load(std::memory_order_relaxed);
@@ -111,11 +118,49 @@ void BatchQueueTask::repeat_front(uint64_t first) {
 
 void BatchQueueTask::keep_records(uint64_t first, std::span<core::FrameRecord> records) {
   for (size_t i = 0; i < shape_.frames_in; ++i) {
-    core::FrameRecord &kept = records_[(first + i) % shape_.ring.frames];
+    const size_t position = (first + i) % shape_.ring.frames;
     // Where the counts disagree nobody knows which record is whose.
     const bool known = records.size() == shape_.frames_in && shown(first + i);
-    kept = known ? records[i] : core::FrameRecord{};
+    records_[position] = known ? records[i] : core::FrameRecord{};
+    after_gap_[position] = shown(first + i) && std::exchange(gap_, false) ? 1 : 0;
   }
+}
+
+// Drop-oldest: the slot at head may still hold frames of the window that is being copied.
+void BatchQueueTask::wait_for_pinned() {
+  if (shape_.policy != QueuePolicy::DropOldest)
+    return;
+  {
+    const std::lock_guard lock(mutex_);
+    const uint64_t end = head_.load(std::memory_order_relaxed) + shape_.frames_in;
+    if (!pinned_.has_value() || end <= *pinned_ + shape_.ring.frames)
+      return;
+  }
+  const std::lock_guard until_copied(copying_);
+}
+
+// Drop-newest: whether the push at hand is refused. Counts it.
+bool BatchQueueTask::refuse() {
+  if (shape_.policy != QueuePolicy::DropNewest)
+    return false;
+  if (to_refuse_ == 0) {
+    if (has_room())
+      return false;
+    to_refuse_ = std::lcm(shape_.frames_in, shape_.stride);
+  }
+  to_refuse_ -= shape_.frames_in;
+  gap_ = true;
+  refused_.fetch_add(shape_.frames_in, std::memory_order_release);
+  return true;
+}
+
+void BatchQueueTask::publish(uint64_t head) {
+  if (shape_.policy != QueuePolicy::DropOldest)
+    return head_.store(head, std::memory_order_release);
+  const std::lock_guard lock(mutex_);
+  head_.store(head, std::memory_order_release);
+  while (head > counts_.next + shape_.keep)
+    skip_window(head);
 }
 
 OpResult BatchQueueTask::try_push(core::AsyncPushCtx &ctx) {
@@ -123,29 +168,93 @@ OpResult BatchQueueTask::try_push(core::AsyncPushCtx &ctx) {
     return OpResult::Cancelled;
   if (owns_input_ && !lent_in_)
     throw std::logic_error("internal error: BatchQueue: try_push without acquire_input");
-  if (!owns_input_ && !has_room())
+  if (!owns_input_ && shape_.policy == QueuePolicy::Block && !has_room())
     return OpResult::NotReady;
-  const uint64_t head = head_.load(std::memory_order_relaxed);
-  if (!owns_input_ || staging_.get() != nullptr) {
-    copy_view_(
-        ctx.inputs[0].desc, ctx.inputs[0].data(), frame_at(head % shape_.ring.frames),
-        producer_stream_);
-    copied_ += shape_.frames_in;
-    finish_copies(producer_stream_);
+  if (!refuse()) {
+    const uint64_t head = head_.load(std::memory_order_relaxed);
+    if (!owns_input_)
+      wait_for_pinned();
+    if (!owns_input_ || staging_.get() != nullptr) {
+      copy_view_(
+          ctx.inputs[0].desc, ctx.inputs[0].data(), frame_at(head % shape_.ring.frames),
+          producer_stream_);
+      copied_ += shape_.frames_in;
+      finish_copies(producer_stream_);
+    }
+    repeat_front(head);
+    keep_records(
+        head, ctx.input_records.empty() ? std::span<core::FrameRecord>() : ctx.input_records[0]);
+    publish(head + shape_.frames_in);
   }
-  repeat_front(head);
-  keep_records(
-      head, ctx.input_records.empty() ? std::span<core::FrameRecord>() : ctx.input_records[0]);
   if (owns_input_) {
     storage_access().owned_input_storage(0).ptr = nullptr;
     lent_in_ = false;
   }
-  head_.store(head + shape_.frames_in, std::memory_order_release);
   return OpResult::Ok;
 }
 
-void BatchQueueTask::show_records(uint64_t first, std::span<core::FrameRecord> records) {
-  for (size_t i = 0; i < std::min(shape_.size, records.size()); ++i) {
+// Under the mutex: the next window will not be shown.
+void BatchQueueTask::skip_window(uint64_t head) {
+  const uint64_t first = counts_.next;
+  // Frames behind that belong to the windows after it too.
+  const uint64_t end = std::min(first + std::min(shape_.size, shape_.stride), head);
+  const uint64_t fresh = std::max(first, counts_.shown_end);
+  if (end > fresh)
+    counts_.lost += end - fresh;
+  for (uint64_t frame = first; frame < end; ++frame)
+    records_[frame % shape_.ring.frames] = core::FrameRecord{};
+  lost_ = true;
+  counts_.next = first + shape_.stride;
+  tail_.store(counts_.next, std::memory_order_release);
+}
+
+// How many of the frames lie before the last gap between them, 0 where they are consecutive.
+size_t BatchQueueTask::gap_inside(uint64_t first, size_t frames) const {
+  if (shape_.policy != QueuePolicy::DropNewest)
+    return 0;
+  for (size_t i = frames; i > 1; --i)
+    if (after_gap_[(first + i - 1) % shape_.ring.frames] != 0)
+      return i - 1;
+  return 0;
+}
+
+// Under the mutex. Ok: the window at `next` has so many frames, fewer than size only at the end.
+OpResult BatchQueueTask::find_window(size_t &frames) {
+  for (;;) {
+    const uint64_t first = counts_.next;
+    const bool ended = ended_.load(std::memory_order_acquire);
+    // The last push came before the end: where that is seen the count is final.
+    const uint64_t head = head_.load(std::memory_order_acquire);
+    if (head < first + shape_.size) {
+      if (!ended)
+        return OpResult::NotReady;
+      if (!shape_.pad || head <= std::max(first, counts_.shown_end)) {
+        if (!std::exchange(counts_.flushed, true))
+          forget_records();
+        return OpResult::Eof;
+      }
+    }
+    frames = static_cast<size_t>(std::min<uint64_t>(shape_.size, head - first));
+    const size_t before_gap = gap_inside(first, frames);
+    if (before_gap == 0)
+      return OpResult::Ok;
+    while (counts_.next < first + before_gap)
+      skip_window(head);
+  }
+}
+
+void BatchQueueTask::count_window(uint64_t first, size_t frames) {
+  const uint64_t end = first + frames;
+  counts_.left += end - std::max(first, counts_.shown_end);
+  counts_.shown_end = end;
+  counts_.next = first + shape_.stride;
+}
+
+void BatchQueueTask::show_records(
+    uint64_t first, size_t frames, std::span<core::FrameRecord> records) {
+  const bool after_gap = after_gap_[first % shape_.ring.frames] != 0;
+  const bool lost = std::exchange(lost_, false) || after_gap;
+  for (size_t i = 0; i < std::min(frames, records.size()); ++i) {
     core::FrameRecord &kept = records_[(first + i) % shape_.ring.frames];
     // The next window shows the frame again where it begins at or before it.
     if (i < shape_.stride)
@@ -153,6 +262,21 @@ void BatchQueueTask::show_records(uint64_t first, std::span<core::FrameRecord> r
     else
       records[i] = kept;
   }
+  for (size_t i = frames; i < records.size(); ++i) {
+    records[i] = records[frames - 1];
+    records[i].flags |= core::FrameRecord::Padding;
+  }
+  if (lost && !records.empty())
+    records[0].flags |= core::FrameRecord::Discontinuity;
+}
+
+// The producer has ended: behind head nobody writes any more.
+void BatchQueueTask::complete_window(uint64_t first, size_t frames) {
+  std::byte *window = frame_at(first % shape_.ring.frames);
+  const std::byte *last = window + (frames - 1) * frame_bytes_;
+  for (size_t i = frames; i < shape_.size; ++i)
+    move_frames(window + i * frame_bytes_, last, 1, consumer_stream_);
+  finish_copies(consumer_stream_);
 }
 
 OpResult BatchQueueTask::try_pop(core::AsyncPopCtx &ctx) {
@@ -160,29 +284,46 @@ OpResult BatchQueueTask::try_pop(core::AsyncPopCtx &ctx) {
     return OpResult::Cancelled;
   if (lent_out_)
     throw std::logic_error("internal error: BatchQueue: try_pop before release_output");
-  const uint64_t first = tail_.load(std::memory_order_relaxed);
-  if (head_.load(std::memory_order_acquire) < first + shape_.size) {
-    if (!ended_.load(std::memory_order_acquire))
-      return OpResult::NotReady;
-    // The last push came before the end: only now the count is final.
-    if (head_.load(std::memory_order_acquire) < first + shape_.size) {
-      if (!flushed_.exchange(true))
-        forget_records();
-      return OpResult::Eof;
-    }
-  }
-  std::byte *window = frame_at(first % shape_.ring.frames);
+  const bool takes = shape_.policy == QueuePolicy::DropOldest;
+  std::unique_lock copying(copying_, std::defer_lock);
+  if (takes)
+    copying.lock();
+  std::unique_lock lock(mutex_);
+  size_t frames = 0;
+  if (const OpResult result = find_window(frames); result != OpResult::Ok)
+    return result;
+  const uint64_t first = counts_.next;
   show_records(
-      first, ctx.output_records.empty() ? std::span<core::FrameRecord>() : ctx.output_records[0]);
-  popped_.fetch_add(1, std::memory_order_release);
-  if (owns_output_) {
+      first, frames,
+      ctx.output_records.empty() ? std::span<core::FrameRecord>() : ctx.output_records[0]);
+  count_window(first, frames);
+  if (takes) {
+    pinned_ = first;
+    tail_.store(counts_.next, std::memory_order_release);
+  }
+  lock.unlock();
+
+  if (frames < shape_.size)
+    complete_window(first, frames);
+  std::byte *window = frame_at(first % shape_.ring.frames);
+  if (owns_output_ && !takes) {
     storage_access().owned_output_storage(0).ptr = window;
     lent_out_ = true;
     return OpResult::Ok;
   }
-  move_frames(ctx.outputs[0].data(), window, shape_.size, consumer_stream_);
+  std::byte *target = owns_output_ ? window_.get() : ctx.outputs[0].data();
+  move_frames(target, window, shape_.size, consumer_stream_);
   finish_copies(consumer_stream_);
-  tail_.store(first + shape_.stride, std::memory_order_release);
+  if (takes) {
+    lock.lock();
+    pinned_.reset();
+  } else {
+    tail_.store(first + shape_.stride, std::memory_order_release);
+  }
+  if (owns_output_) {
+    storage_access().owned_output_storage(0).ptr = target;
+    lent_out_ = true;
+  }
   return OpResult::Ok;
 }
 
@@ -192,7 +333,9 @@ void BatchQueueTask::release_output(int index) {
   if (!std::exchange(lent_out_, false))
     return;
   storage_access().owned_output_storage(0).ptr = nullptr;
-  tail_.store(tail_.load(std::memory_order_relaxed) + shape_.stride, std::memory_order_release);
+  // Drop-oldest lent a copy: its tail has moved on.
+  if (shape_.policy != QueuePolicy::DropOldest)
+    tail_.store(tail_.load(std::memory_order_relaxed) + shape_.stride, std::memory_order_release);
 }
 
 void BatchQueueTask::forget_records() {
@@ -203,32 +346,43 @@ void BatchQueueTask::begin_run() {
   abandon_input(0);
   if (std::exchange(lent_out_, false))
     storage_access().owned_output_storage(0).ptr = nullptr;
+  const std::lock_guard lock(mutex_);
   forget_records();
-  head_ = tail_ = popped_ = copied_ = 0;
-  ended_ = flushed_ = false;
+  head_ = tail_ = refused_ = copied_ = 0;
+  ended_ = false;
+  to_refuse_ = 0;
+  gap_ = lost_ = false;
+  counts_ = {};
+  pinned_.reset();
 }
 
 runtime::NodeLedgerView BatchQueueTask::ledger_view() const {
+  // Head after the counts: what was popped was pushed before.
+  const Counts counts = [this] {
+    const std::lock_guard lock(mutex_);
+    return counts_;
+  }();
+  const uint64_t refused = refused_.load(std::memory_order_acquire);
+  const uint64_t head = head_.load(std::memory_order_acquire);
+  const uint64_t settled = std::max(counts.shown_end, std::min(counts.next, head));
   runtime::NodeLedgerView view;
-  // Popped before head: a window that is counted is counted as pushed too.
-  const uint64_t windows = popped_;
-  const bool flushed = flushed_;
-  view.entered = head_;
-  if (windows > 0) {
-    const uint64_t last = (windows - 1) * shape_.stride;
-    view.left = shape_.size + (windows - 1) * std::min(shape_.size, shape_.stride);
-    if (shape_.stride > shape_.size) {
-      const uint64_t gap = shape_.stride - shape_.size;
-      const uint64_t end = last + shape_.size;
-      view.skipped = (windows - 1) * gap + std::min(gap, view.entered - end);
-    }
-  }
-  view.held = view.entered - view.left - view.skipped;
-  if (flushed) {
+  view.entered = head + refused;
+  view.left = counts.left;
+  view.overflowed = counts.lost + refused;
+  view.skipped = settled - counts.left - counts.lost;
+  view.held = head - settled;
+  if (counts.flushed) {
     view.dropped = std::exchange(view.held, 0);
     view.dropped_reason = "flush";
   }
   return view;
+}
+
+QueuePolicy queue_policy(const nlohmann::json &params) {
+  const std::string policy = params.at("policy").get<std::string>();
+  if (policy == "block")
+    return QueuePolicy::Block;
+  return policy == "drop-oldest" ? QueuePolicy::DropOldest : QueuePolicy::DropNewest;
 }
 
 std::unique_ptr<core::IAsyncTask> make_batch_queue(
@@ -240,8 +394,13 @@ std::unique_ptr<core::IAsyncTask> make_batch_queue(
   shape.frames_in = window.frames_in;
   shape.size = window.size;
   shape.stride = window.stride;
-  shape.ring = plan_ring(
-      window.frames_in, window.size, window.stride, std::max(window.capacity, args.ctx.min_slots));
+  shape.policy = queue_policy(args.params);
+  shape.pad = args.params.at("flush").get<std::string>() == "pad";
+  const QueuePlan plan = plan_queue(
+      shape.policy, window.frames_in, window.size, window.stride,
+      std::max(window.capacity, args.ctx.min_slots));
+  shape.ring = plan.ring;
+  shape.keep = plan.keep;
   runtime::Device &device =
       args.ctx.device >= 0 ? runtime::cuda_device(args.ctx.device) : runtime::host_device();
   return std::make_unique<BatchQueueTask>(std::move(shape), args.ctx, device, std::move(copy_view));

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "holoflow/core/tasks.hh"
@@ -28,20 +30,47 @@ struct QueueShape {
   size_t size = 1;
   size_t stride = 1;
   RingPlan ring = {};
+  size_t keep = 1;  ///< frames that fit; the ring may be longer
+  QueuePolicy policy = QueuePolicy::Block;
+  bool pad = false;  ///< complete the last window
 };
 
-/// Frames are counted from 0: push k brings [kn, kn+n), pop j shows [j·stride, j·stride + size).
+/// Frames in the ring are counted from 0: push k brings [kn, kn+n), window j shows
+/// [j·stride, j·stride + size). K = keep frames, R = ring frames (R = K where the producer waits).
 ///
-///   head: frames pushed (written by the producer)      tail: first frame still needed (consumer)
-///   a push has room while head + n ≤ tail + R          a pop succeeds once head ≥ tail + size
+///   head: frames pushed (written by the producer)      tail: first frame still needed
+///   a push fits while head + n ≤ tail + K              a pop succeeds once head ≥ tail + size
 ///
-/// Lock-free, one producer and one consumer: publishing head hands over the frames and records
-/// before it, publishing tail gives their positions back. Frames that no window shows are pushed
-/// like others but their records are not kept.
+/// One producer, one consumer: publishing head hands over the frames and records before it,
+/// publishing tail gives their positions back. Frames that no window shows are pushed like others
+/// but their records are not kept. A mutex guards what a pop counts for the ledger.
+///
+/// block: a push that does not fit waits. tail belongs to the consumer; the producer takes no lock.
+///
+/// drop-newest: a push that does not fit is refused and counted. R ≥ K + n, so the slot at head can
+/// always be lent; a refused push leaves head where it is. Refusing goes on for a common multiple
+/// of n and stride, so windows of the ring are windows of all that came. The first frame after the
+/// gap is marked: the consumer drops windows that it lies inside of.
+///
+/// drop-oldest: a push that does not fit moves the tail over whole windows, counted.
+///  1. tail belongs to both sides, always under the mutex. R ≥ K + n + size.
+///  2. A pop takes its window at once: under the mutex it pins tail and moves tail on. Without the
+///     mutex it copies the window out (so nobody downstream holds the ring), then unpins.
+///  3. The producer, after writing at [head, head + n), publishes head and, under the same lock,
+///     moves tail until head ≤ tail + K. So the next slot is free of all but a pinned window.
+///  4. Before it lends that slot it looks at the pin; only where the slot would run into it, that
+///     is more than `size` frames came during one copy, it waits for that copy, never for a pop.
+///  5. The second mutex, held by the consumer from pin to unpin, is what it waits for; the producer
+///     holds no lock while it waits.
+///
+/// The first frame of a window after a loss is flagged Discontinuity.
+///
+/// The end: with `pad` a last window that has frames which none before it showed is completed in
+/// the ring behind head, where the producer writes no more. Repeats are no frames of the ledger.
 ///
 /// Ownership: an owned input is a piece of the ring itself, unless its producer writes through a
-/// view of something larger; that is staged and copied. An owned output is a window in the ring. A
-/// side that yielded copies, and waits for its stream before it publishes.
+/// view of something larger; that is staged and copied. An owned output is a window in the ring, or
+/// its copy. A side that yielded copies, and waits for its stream before it publishes.
 class BatchQueueTask final : public core::IAsyncTask,
                              public runtime::IRunObserver,
                              public runtime::ILedgerSource {
@@ -66,14 +95,31 @@ public:
   [[nodiscard]] size_t ring_frames() const noexcept { return shape_.ring.frames; }
 
 private:
+  // What pops (and drops of the oldest) have settled, in frames.
+  struct Counts {
+    uint64_t next = 0;  // where the next window begins
+    uint64_t shown_end = 0;  // behind the last frame that a window showed
+    uint64_t left = 0;
+    uint64_t lost = 0;  // in windows that were dropped
+    bool flushed = false;  // the consumer saw the end: what is left is dropped
+  };
+
   [[nodiscard]] bool has_room() const noexcept;
   [[nodiscard]] std::byte *frame_at(uint64_t position) const noexcept;
   [[nodiscard]] bool shown(uint64_t frame) const noexcept;
   void move_frames(std::byte *to, const std::byte *from, size_t frames, cudaStream_t stream);
   void finish_copies(cudaStream_t stream);
+  void wait_for_pinned();
+  bool refuse();
   void repeat_front(uint64_t first);
   void keep_records(uint64_t first, std::span<core::FrameRecord> records);
-  void show_records(uint64_t first, std::span<core::FrameRecord> records);
+  void publish(uint64_t head);
+  void skip_window(uint64_t head);
+  [[nodiscard]] size_t gap_inside(uint64_t first, size_t frames) const;
+  [[nodiscard]] core::OpResult find_window(size_t &frames);
+  void count_window(uint64_t first, size_t frames);
+  void show_records(uint64_t first, size_t frames, std::span<core::FrameRecord> records);
+  void complete_window(uint64_t first, size_t frames);
   void forget_records();
 
   const QueueShape shape_;
@@ -88,18 +134,30 @@ private:
   size_t group_bytes_ = 0;
   runtime::MemoryBlock ring_;
   runtime::MemoryBlock staging_;  // where the owned input is no piece of the ring
+  runtime::MemoryBlock window_;  // drop-oldest's owned output
   std::vector<core::FrameRecord> records_;  // by position, handed over with the frames
+  std::vector<uint8_t> after_gap_;  // the same: first shown frame after refused ones
 
   bool lent_in_ = false;  // producer's: acquired, not yet pushed
+  size_t to_refuse_ = 0;  // producer's: frames until windows fit again
+  bool gap_ = false;  // producer's: frames were refused, the next shown one is to be marked
   bool lent_out_ = false;  // consumer's: popped, not yet released
 
   alignas(64) std::atomic<uint64_t> head_ = 0;
   alignas(64) std::atomic<uint64_t> tail_ = 0;
-  std::atomic<uint64_t> popped_ = 0;  // windows
+  std::atomic<uint64_t> refused_ = 0;  // frames
   std::atomic<bool> ended_ = false;
-  std::atomic<bool> flushed_ = false;  // the consumer saw the end: what is left is dropped
   std::atomic<uint64_t> copied_ = 0;
+
+  std::mutex copying_;  // drop-oldest: see above; taken before mutex_
+  mutable std::mutex mutex_;  // held for numbers and records only
+  Counts counts_;
+  std::optional<uint64_t> pinned_;  // drop-oldest: first frame of the window being copied
+  bool lost_ = false;  // windows were dropped since the last one that was shown
 };
+
+/// The param `policy`.
+[[nodiscard]] QueuePolicy queue_policy(const nlohmann::json &params);
 
 /// Makes the task for a spec's maker.
 [[nodiscard]] std::unique_ptr<core::IAsyncTask> make_batch_queue(

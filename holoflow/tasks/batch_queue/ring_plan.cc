@@ -34,4 +34,16 @@ RingPlan plan_ring(size_t frames_in, size_t size, size_t stride, size_t depth) {
   return {shortest, repeated(shortest)};
 }
 
+QueuePlan plan_queue(
+    QueuePolicy policy, size_t frames_in, size_t size, size_t stride, size_t depth) {
+  QueuePlan plan;
+  plan.ring = plan_ring(frames_in, size, stride, depth);
+  plan.keep = plan.ring.frames;
+  if (policy != QueuePolicy::Block) {
+    const size_t spare = frames_in + (policy == QueuePolicy::DropOldest ? size : 0);
+    plan.ring = plan_ring(frames_in, size, stride, plan.keep + spare);
+  }
+  return plan;
+}
+
 }  // namespace holoflow::tasks

@@ -36,4 +36,19 @@ inline constexpr size_t copy_free_pushes = 8;
 /// All arguments ≥ 1. Throws std::overflow_error where the ring does not fit size_t.
 [[nodiscard]] RingPlan plan_ring(size_t frames_in, size_t size, size_t stride, size_t depth);
 
+/// What happens when the queue is full.
+enum class QueuePolicy { Block, DropOldest, DropNewest };
+
+/// A queue is full where a push would bring it to more than `keep` frames. A queue that never makes
+/// its producer wait has memory beyond that: for the push that is being written, and where the
+/// oldest frames give way also for the window that is being copied out.
+struct QueuePlan {
+  RingPlan ring = {};
+  size_t keep = 0;  ///< the ring of a queue that blocks, so drops hit whole windows only
+};
+
+/// Throws as plan_ring does.
+[[nodiscard]] QueuePlan plan_queue(
+    QueuePolicy policy, size_t frames_in, size_t size, size_t stride, size_t depth);
+
 }  // namespace holoflow::tasks

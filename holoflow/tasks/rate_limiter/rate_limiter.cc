@@ -15,6 +15,10 @@ namespace {
 
 using core::TDesc;
 
+bool drops_tensors(const nlohmann::json &params) {
+  return params.at("policy").get<std::string>() == "drop";
+}
+
 // Rates below one tensor in a century are not told apart.
 std::chrono::nanoseconds period_of(double max_fps) {
   constexpr double longest = 3.0e18;
@@ -23,10 +27,7 @@ std::chrono::nanoseconds period_of(double max_fps) {
 
 core::InferResult infer_rate_limiter(
     const InferContext &context, std::span<const TDesc> inputs, const nlohmann::json &params) {
-  const std::string policy = params.at("policy").get<std::string>();
-  if (policy != "block")
-    throw ParamError(
-        "/policy", "\"policy\": \"" + policy + "\" is not available yet; use \"block\"");
+  const bool drops = drops_tensors(params);
   const TDesc &input = inputs[0];
   core::InferResult result;
   result.input_descs = {input};
@@ -35,21 +36,24 @@ core::InferResult infer_rate_limiter(
   result.owned_outputs = {true};
   result.yields_ownership = true;
   const size_t frames = frame_count(input);
-  const size_t slots = limiter_slots(input, context.min_slots);
+  const size_t slots = limiter_slots(input, context.min_slots, drops);
   size_t bytes = 0;
   if (__builtin_mul_overflow(slots, input.offset + input.num_bytes(), &bytes))
     throw std::overflow_error(
         std::to_string(slots) + " slots for " + core::to_string(input) + " are too many bytes");
   result.own_memory = {
       {input.mem_loc, bytes, slots == 2 ? "two slots" : std::to_string(slots) + " slots"}};
-  result.window = core::Window{frames, frames, frames, slots * frames};
+  result.window = core::Window{frames, frames, frames, slots * frames, drops};
   result.writes_records = {true};
   return result;
 }
 
 }  // namespace
 
-size_t limiter_slots(const TDesc &tensor, size_t min_frames) {
+size_t limiter_slots(const TDesc &tensor, size_t min_frames, bool drops) {
+  // One is read, one waits, one is written: more would only make the newest wait.
+  if (drops)
+    return 3;
   const size_t frames = std::max<size_t>(frame_count(tensor), 1);
   return std::max<size_t>(2, (min_frames + frames - 1) / frames);
 }
@@ -68,7 +72,7 @@ void register_rate_limiter(core::Registry &registry) {
        .exclusive_minimum = true},
       {.name = "policy",
        .types = String,
-       .doc = "block makes the producer wait, drop keeps the newest",
+       .doc = "block makes the producer wait; drop keeps the newest tensor and counts the others",
        .default_value = "block",
        .choices = {"block", "drop"}},
   };
@@ -77,7 +81,8 @@ void register_rate_limiter(core::Registry &registry) {
     runtime::Device &device =
         args.ctx.device >= 0 ? runtime::cuda_device(args.ctx.device) : runtime::host_device();
     return std::make_unique<RateLimiterTask>(
-        args.inputs[0], period_of(args.params.at("max_fps").get<double>()), args.ctx, device);
+        args.inputs[0], period_of(args.params.at("max_fps").get<double>()),
+        drops_tensors(args.params), args.ctx, device);
   };
   // Slots come and are copied through the device seam alone.
   spec.host_maker_serves_device = true;

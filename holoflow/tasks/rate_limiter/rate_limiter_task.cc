@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -27,19 +28,22 @@ bool is_cancelled(const std::atomic<bool> *cancelled) {
 }  // namespace
 
 RateLimiterTask::RateLimiterTask(
-    core::TDesc tensor, std::chrono::nanoseconds period, const core::AsyncCreateCtx &ctx,
-    runtime::Device &device, RateClock clock)
-    : tensor_(std::move(tensor)), period_(period), owns_input_(first_or(ctx.owned_inputs, true)),
+    core::TDesc tensor, std::chrono::nanoseconds period, bool drops,
+    const core::AsyncCreateCtx &ctx, runtime::Device &device, RateClock clock)
+    : tensor_(std::move(tensor)), period_(period), drops_(drops),
+      owns_input_(first_or(ctx.owned_inputs, true)),
       owns_output_(first_or(ctx.owned_outputs, true)), producer_stream_(ctx.producer_stream),
       consumer_stream_(ctx.consumer_stream), device_(device), clock_(std::move(clock)) {
   // As large as the storage that the producer writes, should the tensor be a view of it.
   size_t bytes = tensor_.offset + tensor_.num_bytes();
   if (!ctx.owned_input_bytes.empty())
     bytes = std::max(bytes, ctx.owned_input_bytes[0]);
-  const size_t slots = limiter_slots(tensor_, ctx.min_slots);
+  const size_t slots = limiter_slots(tensor_, ctx.min_slots, drops_);
   for (size_t i = 0; i < slots; ++i)
     slots_.emplace_back(device_, tensor_.mem_loc, bytes);
   records_.assign(slots, std::vector<core::FrameRecord>(frame_count(tensor_)));
+  order_.resize(slots);
+  std::iota(order_.begin(), order_.end(), size_t{0});
 }
 
 bool RateLimiterTask::has_room() const noexcept {
@@ -65,7 +69,7 @@ std::optional<core::TView> RateLimiterTask::acquire_input(int index) {
     return std::nullopt;
   lent_in_ = true;
   core::Storage &storage = storage_access().owned_input_storage(0);
-  storage.ptr = slot(pushed_.load(std::memory_order_relaxed));
+  storage.ptr = slots_[slot_of(pushed_.load(std::memory_order_relaxed))].get();
   return core::TView{tensor_, &storage};
 }
 
@@ -73,6 +77,20 @@ void RateLimiterTask::abandon_input(int index) {
   if (index != 0 || !owns_input_ || !std::exchange(lent_in_, false))
     return;
   storage_access().owned_input_storage(0).ptr = nullptr;
+}
+
+// Tensor `tensor` is in its slot. Where an older one still waits, dropping, it takes its number.
+void RateLimiterTask::publish(uint64_t tensor) {
+  if (!drops_)
+    return pushed_.store(tensor + 1, std::memory_order_release);
+  const std::lock_guard lock(mutex_);
+  if (popped_.load(std::memory_order_relaxed) == tensor)
+    return pushed_.store(tensor + 1, std::memory_order_release);
+  std::vector<core::FrameRecord> &older = records_[slot_of(tensor - 1)];
+  std::fill(older.begin(), older.end(), core::FrameRecord{});
+  std::swap(order_[(tensor - 1) % order_.size()], order_[tensor % order_.size()]);
+  dropped_.fetch_add(1, std::memory_order_release);
+  lost_ = true;
 }
 
 OpResult RateLimiterTask::try_push(core::AsyncPushCtx &ctx) {
@@ -83,18 +101,34 @@ OpResult RateLimiterTask::try_push(core::AsyncPushCtx &ctx) {
   if (!owns_input_ && !has_room())
     return OpResult::NotReady;
   const uint64_t tensor = pushed_.load(std::memory_order_relaxed);
+  const size_t slot = slot_of(tensor);
   if (owns_input_) {
     storage_access().owned_input_storage(0).ptr = nullptr;
     lent_in_ = false;
   } else {
-    copy(slot(tensor) + tensor_.offset, ctx.inputs[0].data(), producer_stream_);
+    copy(slots_[slot].get() + tensor_.offset, ctx.inputs[0].data(), producer_stream_);
   }
-  std::vector<core::FrameRecord> &records = records_[tensor % slots_.size()];
+  std::vector<core::FrameRecord> &records = records_[slot];
   const bool known = !ctx.input_records.empty() && ctx.input_records[0].size() == records.size();
   for (size_t i = 0; i < records.size(); ++i)
     records[i] = known ? ctx.input_records[0][i] : core::FrameRecord{};
-  pushed_.store(tensor + 1, std::memory_order_release);
+  publish(tensor);
   return OpResult::Ok;
+}
+
+// The slot of the waiting tensor, which from now on is being read.
+size_t RateLimiterTask::take(uint64_t tensor, std::span<core::FrameRecord> out) {
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (drops_)
+    lock.lock();
+  const size_t slot = slot_of(tensor);
+  std::vector<core::FrameRecord> &records = records_[slot];
+  for (size_t i = 0; i < std::min(records.size(), out.size()); ++i)
+    out[i] = std::exchange(records[i], core::FrameRecord{});
+  if (drops_ && std::exchange(lost_, false) && !out.empty())
+    out[0].flags |= core::FrameRecord::Discontinuity;
+  popped_.store(tensor + 1, std::memory_order_release);
+  return slot;
 }
 
 OpResult RateLimiterTask::try_pop(core::AsyncPopCtx &ctx) {
@@ -114,19 +148,15 @@ OpResult RateLimiterTask::try_pop(core::AsyncPopCtx &ctx) {
   if (now < next_)
     return OpResult::NotReady;
   next_ = now + period_;
-  std::vector<core::FrameRecord> &records = records_[tensor % slots_.size()];
-  if (!ctx.output_records.empty()) {
-    const size_t count = std::min(records.size(), ctx.output_records[0].size());
-    for (size_t i = 0; i < count; ++i)
-      ctx.output_records[0][i] = std::exchange(records[i], core::FrameRecord{});
-  }
-  popped_.store(tensor + 1, std::memory_order_release);
+  const size_t slot = take(
+      tensor, ctx.output_records.empty() ? std::span<core::FrameRecord>() : ctx.output_records[0]);
+  std::byte *memory = slots_[slot].get();
   if (owns_output_) {
-    storage_access().owned_output_storage(0).ptr = slot(tensor);
+    storage_access().owned_output_storage(0).ptr = memory;
     lent_out_ = true;
     return OpResult::Ok;
   }
-  copy(ctx.outputs[0].data(), slot(tensor) + tensor_.offset, consumer_stream_);
+  copy(ctx.outputs[0].data(), memory + tensor_.offset, consumer_stream_);
   freed_.store(tensor + 1, std::memory_order_release);
   return OpResult::Ok;
 }
@@ -152,7 +182,8 @@ void RateLimiterTask::begin_run() {
     storage_access().owned_output_storage(0).ptr = nullptr;
   for (auto &records : records_)
     std::fill(records.begin(), records.end(), core::FrameRecord{});
-  pushed_ = freed_ = popped_ = 0;
+  pushed_ = freed_ = popped_ = dropped_ = 0;
+  lost_ = false;
   ended_ = false;
   next_ = {};
 }
@@ -160,9 +191,12 @@ void RateLimiterTask::begin_run() {
 runtime::NodeLedgerView RateLimiterTask::ledger_view() const {
   const uint64_t frames = frame_count(tensor_);
   runtime::NodeLedgerView view;
+  // What entered comes last, so that nothing left before it entered.
   view.left = popped_ * frames;
-  view.entered = pushed_ * frames;
-  view.held = view.entered - view.left;
+  view.dropped = dropped_ * frames;
+  view.dropped_reason = "max-fps";
+  view.entered = pushed_ * frames + view.dropped;
+  view.held = view.entered - view.left - view.dropped;
   return view;
 }
 

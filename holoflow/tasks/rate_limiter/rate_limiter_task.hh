@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The task behind RateLimiter nodes: two slots, the later of which waits for its time.
+// The task behind RateLimiter nodes: two or three slots, the later of which waits for its time.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <mutex>
 #include <vector>
 
 #include "holoflow/core/tasks.hh"
@@ -13,12 +14,13 @@
 
 namespace holoflow::tasks {
 
-/// Slots of a limiter that must hold so many frames, at least two.
-[[nodiscard]] size_t limiter_slots(const core::TDesc &tensor, size_t min_frames);
+/// Slots of a limiter that must hold so many frames, at least two; of one that drops, three.
+[[nodiscard]] size_t limiter_slots(const core::TDesc &tensor, size_t min_frames, bool drops);
 
 using RateClock = std::function<std::chrono::steady_clock::time_point()>;
 
-/// Gives tensors out no faster than one a period and makes the producer wait meanwhile.
+/// Gives tensors out no faster than one a period; meanwhile makes the producer wait, or keeps only
+/// the newest tensor.
 ///
 ///   acquire_input lends the free slot → try_push marks it pending → try_pop publishes it when its
 ///   time has come → release_output frees it
@@ -26,15 +28,21 @@ using RateClock = std::function<std::chrono::steady_clock::time_point()>;
 /// Slots are memory that input and output share, so nothing is copied; a side that yielded its
 /// slot copies, and waits for its stream before it publishes. There are two of them, more only
 /// where another path of the graph makes the consumer start later. Tensors are counted by pushed
-/// and freed: tensor k lies in slot k mod the number of slots. Lock-free, one producer and one
-/// consumer.
+/// and freed: tensor k lies in slot order[k mod the number of slots]. One producer and one
+/// consumer, lock-free where the producer waits.
+///
+/// Dropping: there are three slots, so that one is always free to be lent: at most one tensor is
+/// being read and one waits. A push that finds one waiting takes its number: order swaps the slots
+/// of the two, the older tensor is counted as dropped and its slot is the next to be lent. A small
+/// mutex keeps a pop from taking the waiting tensor meanwhile.
 class RateLimiterTask final : public core::IAsyncTask,
                               public runtime::IRunObserver,
                               public runtime::ILedgerSource {
 public:
   RateLimiterTask(
-      core::TDesc tensor, std::chrono::nanoseconds period, const core::AsyncCreateCtx &ctx,
-      runtime::Device &device, RateClock clock = std::chrono::steady_clock::now);
+      core::TDesc tensor, std::chrono::nanoseconds period, bool drops,
+      const core::AsyncCreateCtx &ctx, runtime::Device &device,
+      RateClock clock = std::chrono::steady_clock::now);
 
   core::OpResult try_push(core::AsyncPushCtx &ctx) override;
   core::OpResult try_pop(core::AsyncPopCtx &ctx) override;
@@ -50,13 +58,16 @@ public:
 
 private:
   [[nodiscard]] bool has_room() const noexcept;
-  [[nodiscard]] std::byte *slot(uint64_t tensor) const noexcept {
-    return slots_[tensor % slots_.size()].get();
+  [[nodiscard]] size_t slot_of(uint64_t tensor) const noexcept {
+    return order_[tensor % order_.size()];
   }
+  void publish(uint64_t tensor);
+  size_t take(uint64_t tensor, std::span<core::FrameRecord> records);
   void copy(std::byte *to, const std::byte *from, cudaStream_t stream);
 
   const core::TDesc tensor_;
   const std::chrono::nanoseconds period_;
+  const bool drops_;
   const bool owns_input_;
   const bool owns_output_;
   const cudaStream_t producer_stream_;
@@ -64,7 +75,8 @@ private:
   runtime::Device &device_;
   const RateClock clock_;
   std::vector<runtime::MemoryBlock> slots_;
-  std::vector<std::vector<core::FrameRecord>> records_;  // handed over with the slot
+  std::vector<std::vector<core::FrameRecord>> records_;  // by slot, handed over with it
+  std::vector<size_t> order_;  // slots by tensor; only the producer changes it
 
   bool lent_in_ = false;  // producer's: acquired, not yet pushed
   bool lent_out_ = false;  // consumer's: popped, not yet released
@@ -73,6 +85,9 @@ private:
   alignas(64) std::atomic<uint64_t> pushed_ = 0;
   alignas(64) std::atomic<uint64_t> freed_ = 0;
   std::atomic<uint64_t> popped_ = 0;
+  std::atomic<uint64_t> dropped_ = 0;
+  std::mutex mutex_;  // dropping: order_, records_ and popped_ of the waiting tensor
+  bool lost_ = false;  // dropping: tensors were dropped since the last pop
   std::atomic<bool> ended_ = false;
 };
 

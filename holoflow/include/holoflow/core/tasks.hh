@@ -147,6 +147,7 @@ struct Window {
   size_t size = 1;  ///< frames per pop
   size_t stride = 1;  ///< frames by which a pop advances
   size_t capacity = 0;  ///< frames that fit, 0 if unknown
+  bool drops = false;  ///< may drop frames when full
 };
 
 /// Memory that a task takes for itself.
