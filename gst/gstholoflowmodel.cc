@@ -171,6 +171,7 @@ GraphModel::GraphModel(GraphSettings settings) : settings_(std::move(settings)) 
   if (faults_.empty())
     merge_settings();
   find_ports();
+  find_extents();
 }
 
 void GraphModel::read() {
@@ -239,6 +240,27 @@ void GraphModel::apply(nlohmann::json &patch, bool last) {
   for (const auto &item : patch.items())
     faults_.push_back(fault(
         "settings: there is no node \"" + item.key() + "\"" + core::suggestion(item.key(), names)));
+}
+
+// Extents that params name, for sizes that no placeholder has.
+void GraphModel::find_extents() {
+  constexpr size_t most = 8;  // pairs of them are tried
+  constexpr int64_t largest = 16384;
+  const auto collect = [&](const auto &self, const nlohmann::json &value) -> void {
+    if (value.is_structured()) {
+      for (const auto &item : value)
+        self(self, item);
+    } else if (value.is_number_integer() && value > 0 && value <= largest) {
+      // An index asks for one more.
+      for (const auto extent : {value.get<size_t>(), value.get<size_t>() + 1})
+        if (named_extents_.size() < most &&
+            std::find(named_extents_.begin(), named_extents_.end(), extent) == named_extents_.end())
+          named_extents_.push_back(extent);
+    }
+  };
+  for (const auto &node : spec_.nodes)
+    if (node.kind == "Reshape" || node.kind == "Slice")
+      collect(collect, node.settings);
 }
 
 void GraphModel::find_ports() {
@@ -323,17 +345,27 @@ GraphModel::RowInference GraphModel::infer_row(const CapsRow &row) const {
         inference.layout.height == size.height;
   };
   RowInference first;
-  for (const Size size : placeholders) {
+  const auto fits = [&](Size size) {
     RowInference result{at(size), false};
-    if (result.inference->ok()) {
-      const Size other{size.width + 32, size.height + 16};
-      const auto again = at(other);
-      result.same_size = again->ok() && keeps(*result.inference, size) && keeps(*again, other);
-      return result;
+    if (!result.inference->ok()) {
+      if (first.inference == nullptr)
+        first = std::move(result);
+      return false;
     }
-    if (first.inference == nullptr)
-      first = std::move(result);
-  }
+    const Size other{size.width + 32, size.height + 16};
+    const auto again = at(other);
+    result.same_size = again->ok() && keeps(*result.inference, size) && keeps(*again, other);
+    first = std::move(result);
+    return true;
+  };
+  for (const Size size : placeholders)
+    if (fits(size))
+      return first;
+  // A graph may fit one size alone, which its params then speak of.
+  for (const auto width : named_extents_)
+    for (const auto height : named_extents_)
+      if (fits({width, height}))
+        return first;
   return first;
 }
 

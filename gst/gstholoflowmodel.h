@@ -90,6 +90,7 @@ private:
   void merge_settings();
   void apply(nlohmann::json &patch, bool last);
   void find_ports();
+  void find_extents();
   [[nodiscard]] Inference compute(const core::TDesc &frame) const;
   [[nodiscard]] std::vector<core::Error> infer_faults(const CapsRow &row) const;
 
@@ -97,6 +98,7 @@ private:
   // Inference has a registry of its own: a compile adds GPU implementations to another one.
   mutable core::Registry registry_;
   core::GraphSpec spec_;
+  std::vector<size_t> named_extents_;
   std::vector<core::Error> faults_;
   bool missing_file_ = false;
   std::vector<PortNode> inputs_, outputs_;

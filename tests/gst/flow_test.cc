@@ -55,6 +55,25 @@ TEST(Flow, AStreamWithoutBuffersEnds) {
   EXPECT_EQ(counter.count(), 0u);
 }
 
+TEST(Flow, AGraphThatFitsOneSizeOnlyRunsAtThatSize) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"width=320,height=240", "reshape shape=[1,240,320]"},
+      {"width=31,height=7", "reshape shape=[-1,217,1]"},
+      {"width=320,height=240", "slice slices=[{},200,{}] ! reshape shape=[1,1,320]"},
+      {"width=7000,height=50", "slice slices=[{},{},6999]"},
+  };
+  for (const auto &[size, graph] : cases) {
+    SCOPED_TRACE(graph);
+    Pipeline pipeline(
+        std::string("videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,") + size +
+        " ! holoflowbin name=h graph=\"" + graph + "\" ! fakesink");
+    const BufferCounter out(pipeline.element("h"), "src");
+    ASSERT_TRUE(pipeline.run());
+    EXPECT_TRUE(pipeline.errors().empty());
+    EXPECT_EQ(out.count(), 3u);
+  }
+}
+
 TEST(Flow, PrerollsInPausedThenPlaysToTheEnd) {
   Pipeline pipeline(source(20) + bin(queued()) + " ! fakesink name=f sync=true");
   BufferCounter counter(pipeline.element("f"), "sink");
