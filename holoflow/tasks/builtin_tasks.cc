@@ -18,6 +18,8 @@ void register_builtin_tasks(core::Registry &registry) {
   tasks::register_slice(registry);
   tasks::register_reshape(registry);
   tasks::register_transpose(registry);
+  tasks::register_dual_reader(registry);
+  tasks::register_sliding(registry);
   tasks::register_fft(registry);
   tasks::register_fftshift(registry);
   tasks::register_filter2d(registry);

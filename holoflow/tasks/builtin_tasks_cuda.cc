@@ -20,6 +20,8 @@ void register_builtin_tasks_cuda(core::Registry &registry) {
   register_normalize_cuda(registry);
   register_reduction_cuda(registry);
   register_reshape_cuda(registry);
+  register_dual_reader_cuda(registry);
+  register_sliding_cuda(registry);
   register_fft_cuda(registry);
   register_fftshift_cuda(registry);
   register_filter2d_cuda(registry);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <thread>
 
 #include "holoflow/builtin_tasks.hh"
 #include "holoflow/runtime/graph_runner.hh"
@@ -112,6 +114,43 @@ TEST(Queues, DropWhatAConsumerDoesNotTake) {
     EXPECT_EQ(ledger.left, frames.size());
     EXPECT_EQ(ledger.dropped.at(test.reason), 300u - frames.size());
   }
+}
+
+// Each frame less the one half a window before it, of valid ones the mean of two.
+TEST(Queues, AverageOverFramesOfTheDualReader) {
+  CompilerConfig config;
+  config.device = CompilerConfig::Device::Cpu;
+  config.inputs = {{"input", grey}};
+  GraphRunner runner = GraphRunner::from_json(
+      R"({"nodes": {
+            "input": {"type": "Input"},
+            "f32": {"type": "Conversion", "params": {"target": "F32"}},
+            "dual": {"type": "DualReaderBatchQueue", "params": {"window_size": 4}},
+            "difference": {"type": "Subtract"},
+            "valid": {"type": "Copy"},
+            "mean": {"type": "SlidingAverage", "params": {"window_size": 2}},
+            "output": {"type": "Output"}},
+          "edges": ["input -> f32", "f32 -> dual", "dual:0 -> difference:0",
+                    "dual:1 -> difference:1", "dual:2 -> valid", "difference -> mean:0",
+                    "valid -> mean:1", "mean -> output"]})",
+      config);
+  std::thread source([&runner] {
+    push(runner, 10);
+    runner.end();
+  });
+  std::vector<uint64_t> frames;
+  while (const auto tensor = runner.pop("output")) {
+    frames.push_back(tensor->records()[0].sequence);
+    float mean = 0;
+    std::memcpy(&mean, tensor->data(), sizeof(mean));
+    EXPECT_EQ(mean, 1.0F);
+  }
+  source.join();
+  EXPECT_EQ(frames, (std::vector<uint64_t>{4, 5, 6, 7, 8, 9}));
+  const auto ledgers = runner.scheduler().ledger();
+  EXPECT_EQ(ledgers.at("mean").entered, 10u);
+  EXPECT_EQ(ledgers.at("mean").skipped, 3u);
+  EXPECT_EQ(ledgers.at("mean").left, 7u);
 }
 
 }  // namespace holoflow::runtime
