@@ -210,6 +210,8 @@ std::vector<std::string> dropped_frames(runtime::GraphRunner &runner) {
       else if (reason == "consumer-ended")
         text +=
             "node \"" + node + "\" still had them when another path to the nodes behind it ended";
+      else if (reason == "stopped")
+        text += "the nodes behind \"" + node + "\" ended before all of their inputs came";
       else
         text += "node \"" + node + "\", " + reason;
       result.push_back(std::move(text));

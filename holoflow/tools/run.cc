@@ -27,7 +27,8 @@ using Files = std::map<std::string, std::string>;
 void refuse_shared_files(LoadedGraph &loaded, const Files &files) {
   std::map<std::string, std::string> writers;
   for (const auto &[node, file] : files) {
-    const auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(file));
+    // Not resolved: /dev/stdout leads to a pipe that has no path.
+    const auto path = std::filesystem::absolute(file).lexically_normal();
     const auto [first, fresh] = writers.emplace(path.string(), node);
     if (!fresh)
       loaded.faults.push_back(

@@ -91,6 +91,44 @@ class Npy(RunTest):
         self.run_graph("batchqueue ! copy ! batchqueue", "in.npy", "out.npy")
         self.assert_same(self.load("out.npy"), array)
 
+    def test_what_is_lost_is_told(self):
+        self.save("long.npy", ramp((600, 3, 5), "u1"))
+        self.save("short.npy", ramp((5, 3, 5), "u1"))
+        result = self.holoflow(
+            "run", json.dumps({
+                "nodes": {"i": {"type": "Input"}, "j": {"type": "Input"}, "a": {"type": "Add"},
+                          "o": {"type": "Output"}},
+                "edges": ["i -> a", "j -> a:1", "a -> o"]}),
+            "--in", "i=long.npy", "--in", "j=short.npy", "--out", "out.npy")
+        self.assertIn("5 frames out", result.stderr)
+        self.assertRegex(result.stderr, r"59\d frames of the file of input \"i\" not used")
+        # One path has windows of 8 frames, the other must hold what they wait for.
+        self.save("in.npy", ramp((20, 3, 5), "u1"))
+        result = self.holoflow(
+            "run", json.dumps({
+                "nodes": {"in": {"type": "Input"}, "short": {"type": "BatchQueue"},
+                          "long": {"type": "BatchQueue",
+                                   "params": {"output_size": 8, "output_stride": 1}},
+                          "first": {"type": "Slice",
+                                    "params": {"slices": [{"stop": 1}, {}, {}]}},
+                          "sum": {"type": "Add"}, "o": {"type": "Output"}},
+                "edges": ["in -> short", "in -> long", "long -> first", "first -> sum",
+                          "short -> sum:1", "sum -> o"]}),
+            "--in", "in.npy", "--out", "out.npy")
+        self.assertIn("20 frames in, 13 frames out", result.stderr)
+        lost = re.findall(r'(\d+) frames? dropped by queues: .*"short"', result.stderr)
+        self.assertEqual(sum(map(int, lost)), 7, result.stderr)
+
+    def test_two_outputs_do_not_share_a_file(self):
+        self.save("in.npy", ramp((2, 3, 5), "u1"))
+        result = self.holoflow(
+            "run", json.dumps({
+                "nodes": {"in": {"type": "Input"}, "a": {"type": "Output"}, "b": {"type": "Output"}},
+                "edges": ["in -> a", "in -> b"]}),
+            "--in", "in.npy", "--out", "a=out.npy", "--out", "b=./out.npy")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn('node "a" writes this file already', result.stderr)
+
     def test_windows_are_stacked_and_incomplete_ones_told(self):
         array = ramp((7, 3, 5), "u2")
         self.save("in.npy", array)
