@@ -9,7 +9,8 @@ usage() {
 Usage: run.sh [tests|sanitizer|bench|pipeline|all] [FILTER]
 
   tests      every test program; with a GPU present, a test that finds none fails
-  sanitizer  compute-sanitizer memcheck over the CUDA tests (skipped where it is not installed)
+  sanitizer  compute-sanitizer over the CUDA tests (skipped where it is not installed);
+             SANITIZER_TOOL=racecheck or initcheck, default memcheck
   bench      every benchmark
   pipeline   gst-launch-1.0 with holoflowbin on the GPU and on the CPU, results compared
   all        all of these, in this order (default)
@@ -100,10 +101,13 @@ sanitizer() {
     skipped=$((skipped + 1))
     return
   fi
+  # Tests provoke failing calls; those that the code does not expect fail the test itself.
+  local options=""
+  [ "${SANITIZER_TOOL:-memcheck}" != memcheck ] || options="--report-api-errors no"
   for program in "$here"/tests/test_*; do
     "$program" --gtest_list_tests --gtest_filter="${1:-*Cuda*-*Long*}" | grep -q '^  ' || continue
-    # Tests provoke failing calls; those that the code does not expect fail the test itself.
-    run_gtest "sanitizer-$(basename "$program")" "$tool" --tool memcheck --report-api-errors no \
+    # shellcheck disable=SC2086  # options are words
+    run_gtest "sanitizer-$(basename "$program")" "$tool" --tool "${SANITIZER_TOOL:-memcheck}" $options \
       --error-exitcode 99 \
       "$program" --gtest_filter="${1:-*Cuda*-*Long*}"
   done
