@@ -49,8 +49,12 @@ class EdgeChecker {
 public:
   explicit EdgeChecker(Plan &plan) : plan_(plan) {
     names_.reserve(plan.spec->nodes.size());
-    for (const auto &node : plan.spec->nodes)
+    for (const auto &node : plan.spec->nodes) {
+      const bool known = plan.registry->is_registered(node.kind);
       names_.push_back(node.name);
+      specs_.push_back(known ? tasks::find_spec(*plan.registry, node.kind) : nullptr);
+      is_async_.push_back(known && plan.registry->is_async_registered(node.kind));
+    }
   }
 
   void check(size_t index) {
@@ -88,7 +92,7 @@ private:
     std::string why;
     if (slot < 0)
       why = "slots count from 0";
-    else if (const auto *spec = node < 0 ? nullptr : spec_of(static_cast<size_t>(node)))
+    else if (const auto *spec = node < 0 ? nullptr : specs_[static_cast<size_t>(node)])
       if (const auto count = (is_input ? spec->inputs : spec->outputs).size();
           static_cast<size_t>(slot) >= count)
         why = spec->type + " has " + (count == 0 ? "no" : std::to_string(count)) + " " + side +
@@ -100,12 +104,6 @@ private:
         "edge " + describe(edge) + ": " + side + " " + std::to_string(slot) + " of \"" + name +
             "\" is out of range: " + why);
     return false;
-  }
-
-  /// Of types of this library; others say how many slots they have when they are inferred.
-  const tasks::TaskSpec *spec_of(size_t node) const {
-    const auto &kind = plan_.spec->nodes[node].kind;
-    return plan_.registry->is_registered(kind) ? tasks::find_spec(*plan_.registry, kind) : nullptr;
   }
 
   void check_single_producer(size_t to, size_t index) {
@@ -125,10 +123,7 @@ private:
 
   /// Known from the types alone, so it is said even where inference fails elsewhere.
   void check_kinds(size_t from, size_t to, size_t index) {
-    const auto is_async = [&](size_t node) {
-      return plan_.registry->is_async_registered(plan_.spec->nodes[node].kind);
-    };
-    if (is_async(from) && is_async(to))
+    if (is_async_[from] && is_async_[to])
       add_fault(
           plan_, {.pass = pass, .edge = static_cast<int>(index)},
           "consecutive asynchronous nodes \"" + plan_.spec->nodes[from].name + "\" and \"" +
@@ -142,7 +137,10 @@ private:
   }
 
   Plan &plan_;
-  std::vector<std::string> names_;
+  std::vector<std::string> names_;  // by node
+  std::vector<const tasks::TaskSpec *>
+      specs_;  // by node; null for types that are not of this library
+  std::vector<bool> is_async_;  // by node
   std::unordered_map<size_t, std::unordered_map<int, size_t>> producers_;
 };
 
