@@ -265,10 +265,18 @@ void GraphModel::find_extents() {
 
 void GraphModel::find_ports() {
   for (const auto &node : spec_.nodes) {
-    if (node.kind == "Input")
+    if (node.kind == "Input") {
       inputs_.push_back(
           {node.name, text_param(node.settings, "as"), text_param(node.settings, "caps"), ""});
-    else if (node.kind == "Output")
+      const auto &caps = inputs_.back().caps;
+      if (!caps.empty() && CapsPtr(gst_caps_from_string(caps.c_str())) == nullptr)
+        faults_.push_back(fault(
+            "node \"" + node.name +
+                "\" (Input): \"caps\": expected GStreamer caps like "
+                "\"video/x-raw,format=GRAY8\", got \"" +
+                caps + "\"",
+            node.name));
+    } else if (node.kind == "Output")
       outputs_.push_back({node.name, "", "", text_param(node.settings, "format")});
   }
 }

@@ -82,6 +82,7 @@ bool takes_fixed_size(const GraphModel &model, const CapsRow &row, GstCaps *filt
 
 // So that a link is made, and the caps themselves are refused with a reason.
 void append_anything(CapsPtr &caps, GstPad *pad) {
+  caps.reset(gst_caps_make_writable(caps.release()));  // an intersection may be someone else's too
   gst_caps_append(caps.get(), gst_pad_get_pad_template_caps(pad));
   gst_caps_append(caps.get(), gst_caps_new_empty_simple("video/x-raw"));
 }

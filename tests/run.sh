@@ -60,6 +60,8 @@ options() {
 build() {
   local config="$1" compiler=g++ opts
   case "$config" in asan | tsan | clang) compiler=clang++ ;; esac
+  # Meson looks for ccache by itself only where CXX is not set.
+  if command -v ccache >/dev/null; then compiler="ccache $compiler"; fi
   mapfile -t opts < <(options "$config")
   local setup=(env CXX="$compiler" meson setup "build/$config" "${opts[@]}")
   if [ -f "build/$config/build.ninja" ]; then

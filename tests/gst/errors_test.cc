@@ -279,5 +279,16 @@ TEST(Errors, ADeviceThatIsNotThereIsNamed) {
   EXPECT_FALSE(errors[0].text.empty());
 }
 
+TEST(Errors, CapsOfAnInputThatAreNoneOrMeetNothingAreNamed) {
+  const auto with_caps = [](const std::string &caps) {
+    return R"({"nodes":{"in":{"type":"Input","params":{"caps":")" + caps +
+        R"("}},"out":{"type":"Output"}},"edges":["in->out"]})";
+  };
+  expect_bad_graph(
+      with_caps("bogus caps ,,"),
+      {"node \"in\" (Input): \"caps\": expected GStreamer caps", "got \"bogus caps ,,\""});
+  expect_bad_graph(with_caps("audio/x-raw"), {"that meet what an Input takes", "audio/x-raw"});
+}
+
 }  // namespace
 }  // namespace holoflow::test
