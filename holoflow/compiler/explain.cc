@@ -57,7 +57,7 @@ void explain_owner(Plan &plan, const Owner &owner) {
 
 void explain(Plan &plan) {
   for (size_t i = 0; i < plan.node_count(); ++i)
-    if (plan.graph.nodes[i].infer.kind == core::TaskKind::Async)
+    if (plan.is_async(i))
       explain_boundary(plan, i);
   for (const auto &alias : plan.aliases)
     if (!alias.broken)

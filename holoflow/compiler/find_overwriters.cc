@@ -48,9 +48,6 @@ public:
 
 private:
   const Alias &alias(int index) const { return plan_.aliases[static_cast<size_t>(index)]; }
-  bool is_async(size_t node) const {
-    return plan_.graph.nodes[node].infer.kind == core::TaskKind::Async;
-  }
 
   /// Groups a storage's tensors into versions and judges each.
   void judge_storage(int sid) {
@@ -107,7 +104,7 @@ private:
           result.push_back({writer.node, writer.in_idx, static_cast<int>(index)});
       }
       for (const auto &[node, slot] : readers_[static_cast<size_t>(tid)])
-        if (!is_async(node) &&
+        if (!plan_.is_async(node) &&
             plan_.graph.nodes[node].infer.owned_inputs[static_cast<size_t>(slot)])
           result.push_back({node, slot});
     }
@@ -133,7 +130,7 @@ private:
             return "is also its input " + std::to_string(slot);
           continue;
         }
-        if (is_async(node))
+        if (plan_.is_async(node))
           return "is also read by \"" + name(node) + "\", which takes it later";
         overwriter.readers.push_back(node);
       }

@@ -76,7 +76,7 @@ private:
     const auto &in = plan_.tensor_descs[in_tid];
     const auto &out = plan_.tensor_descs[out_tid];
     const auto &state = states_[sid];
-    if (plan_.graph.nodes[node].infer.kind == core::TaskKind::Async)
+    if (plan_.is_async(node))
       return "cannot become an output of an asynchronous node: two threads would share it";
     if (in.mem_loc != out.mem_loc)
       return "is in another memory location than the output";

@@ -3,18 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <limits>
 
+#include "holoflow/compiler/saturating.hh"
 #include "holoflow/runtime/compiler.hh"
 
 namespace holoflow::runtime {
 
-namespace {
+using compiler::saturating_sum;
 
-size_t saturating_sum(size_t a, size_t b) noexcept {
-  size_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<size_t>::max() : sum;
-}
+namespace {
 
 /// "1.5 MiB"; plain bytes below a KiB.
 std::string readable(size_t bytes) {

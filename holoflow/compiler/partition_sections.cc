@@ -37,10 +37,6 @@ private:
   std::vector<size_t> parent_, size_;
 };
 
-bool is_async(const Plan &plan, size_t node) {
-  return plan.graph.nodes[node].infer.kind == core::TaskKind::Async;
-}
-
 std::string name_of(const Plan &plan, size_t node) {
   return "\"" + plan.graph.nodes[node].spec.name + "\"";
 }
@@ -48,7 +44,7 @@ std::string name_of(const Plan &plan, size_t node) {
 void refuse_unpopped_outputs(Plan &plan) {
   for (size_t i = 0; i < plan.node_count(); ++i) {
     const auto &node = plan.graph.nodes[i];
-    if (!is_async(plan, i) || node.out_tids.empty())
+    if (!plan.is_async(i) || node.out_tids.empty())
       continue;
     const Place place{.pass = pass, .node = static_cast<int>(i)};
     if (plan.out_edges[i].empty()) {
@@ -77,7 +73,7 @@ DisjointSets join_nodes(const Plan &plan) {
       sets.unite(static_cast<size_t>(side[async]), sync);
   };
   for (const auto &edge : plan.graph.edges) {
-    const bool from_async = is_async(plan, edge.from), to_async = is_async(plan, edge.to);
+    const bool from_async = plan.is_async(edge.from), to_async = plan.is_async(edge.to);
     if (!from_async && !to_async)
       sets.unite(edge.from, edge.to);
     if (!from_async && to_async)
@@ -95,7 +91,7 @@ std::vector<std::vector<size_t>> make_sections(Plan &plan) {
   std::vector<std::vector<size_t>> members;
   plan.section_of.assign(plan.node_count(), -1);
   for (const auto node : plan.topo_order) {
-    if (is_async(plan, node))
+    if (plan.is_async(node))
       continue;
     const auto [entry, fresh] =
         id_of_set.emplace(sets.find(node), static_cast<int>(members.size()));
@@ -117,7 +113,7 @@ void attach_async_nodes(Plan &plan) {
   plan.producer_section.assign(plan.node_count(), -1);
   plan.consumer_section.assign(plan.node_count(), -1);
   for (const auto node : plan.topo_order) {
-    if (!is_async(plan, node))
+    if (!plan.is_async(node))
       continue;
     for (const auto edge : plan.in_edges[node])
       plan.producer_section[node] = plan.section_of[plan.graph.edges[edge].from];

@@ -54,8 +54,9 @@ void allocate(Plan &plan);
 void attach_adapters(Plan &plan);
 
 /// 9. Cuts the graph into sections at its asynchronous nodes and orders each, readers before those
-/// who overwrite. Fails on sections downstream of themselves, outputs that nobody pops, overwriting that no order makes safe, frame rates that disagree.
-/// Reads: kinds, edges, topo_order, aliases, ownership, windows.  Writes: sections, section_of,
+/// who overwrite. Fails on sections downstream of themselves, outputs that nobody pops, overwriting
+/// that no order makes safe, frame rates that disagree. Reads: kinds, edges, topo_order, aliases,
+/// ownership, windows.  Writes: sections, section_of,
 /// *_section, owners, storage_owner, min_slots with the window and own_memory of deeper queues;
 /// where an alias is broken or an owner gives way also tid_to_sid, storage_count, aliases,
 /// ownership masks. The mapping is final afterwards.

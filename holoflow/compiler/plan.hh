@@ -132,6 +132,9 @@ struct Plan {
   [[nodiscard]] tasks::InferContext context(size_t node) const {
     return {compute_location, graph.nodes[node].spec.name, &config->inputs};
   }
+  [[nodiscard]] bool is_async(size_t node) const {
+    return graph.nodes[node].infer.kind == core::TaskKind::Async;
+  }
   [[nodiscard]] int sid_of(int tid) const { return tid_to_sid[static_cast<size_t>(tid)]; }
 };
 

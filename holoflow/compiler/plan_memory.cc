@@ -16,10 +16,10 @@
 //
 // Blocks begin at addresses that are multiples of 256 bytes: the device seam promises it.
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "holoflow/compiler/passes.hh"
+#include "holoflow/compiler/saturating.hh"
 
 namespace holoflow::compiler {
 
@@ -29,11 +29,6 @@ constexpr const char *pass = "memory plan";
 
 using core::MemLoc;
 using runtime::MemoryAmount;
-
-size_t add_bytes(size_t a, size_t b) {
-  size_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<size_t>::max() : sum;
-}
 
 /// Where a storage is touched in its section's order.
 struct Life {
@@ -70,7 +65,7 @@ private:
       const auto sid = static_cast<size_t>(plan_.tid_to_sid[tid]);
       plan_.storage_location[sid] = desc.mem_loc;
       plan_.storage_bytes[sid] =
-          std::max(plan_.storage_bytes[sid], add_bytes(desc.offset, desc.num_bytes()));
+          std::max(plan_.storage_bytes[sid], saturating_sum(desc.offset, desc.num_bytes()));
     }
   }
 
@@ -200,7 +195,7 @@ private:
         const auto tid = node.out_tids[slot];
         const auto &desc = plan_.tensor_descs[static_cast<size_t>(tid)];
         const auto sid = plan_.sid_of(tid);
-        const auto bytes = add_bytes(desc.offset, desc.num_bytes());
+        const auto bytes = saturating_sum(desc.offset, desc.num_bytes());
         bill_.tensors.push_back(
             {tid, sid, plan_.block_of[static_cast<size_t>(sid)], node.spec.name,
              static_cast<int>(slot), plan_.section_of[index], desc.mem_loc, bytes});
@@ -208,7 +203,7 @@ private:
         if (writer < 0)
           writer = static_cast<int>(index);
         else
-          bill_.saved_by_aliasing = add_bytes(bill_.saved_by_aliasing, bytes);
+          bill_.saved_by_aliasing = saturating_sum(bill_.saved_by_aliasing, bytes);
       }
     }
   }
@@ -226,7 +221,7 @@ private:
       const auto block = plan_.block_of[sid];
       if (block < 0)
         continue;
-      asked_for = add_bytes(asked_for, plan_.storage_bytes[sid]);
+      asked_for = saturating_sum(asked_for, plan_.storage_bytes[sid]);
       if (block != static_cast<int>(sid))
         continue;
       const auto bytes = amount(plan_.storage_location[sid], plan_.block_bytes[sid]);

@@ -69,9 +69,6 @@ private:
       throw std::logic_error(std::string("internal error: ") + invariant + ": " + detail);
   }
   std::string name(size_t node) const { return quoted(plan_.graph.nodes[node].spec); }
-  bool is_async(size_t node) const {
-    return plan_.graph.nodes[node].infer.kind == core::TaskKind::Async;
-  }
 
   void check_graph() const {
     const auto count = plan_.node_count();
@@ -177,17 +174,17 @@ private:
     for (const auto &section : plan_.sections)
       for (const auto node : section.sync_topo) {
         require(
-            found[node] < 0 && !is_async(node) && plan_.section_of[node] == section.id,
+            found[node] < 0 && !plan_.is_async(node) && plan_.section_of[node] == section.id,
             "sections partition the synchronous nodes", name(node));
         found[node] = section.id;
       }
     for (size_t i = 0; i < plan_.node_count(); ++i)
       require(
-          is_async(i) || found[i] >= 0, "sections partition the synchronous nodes",
+          plan_.is_async(i) || found[i] >= 0, "sections partition the synchronous nodes",
           name(i) + " is in none");
     const auto position = positions();
     for (const auto &edge : plan_.graph.edges) {
-      if (is_async(edge.from) || is_async(edge.to))
+      if (plan_.is_async(edge.from) || plan_.is_async(edge.to))
         continue;
       require(
           plan_.section_of[edge.from] == plan_.section_of[edge.to],
@@ -215,19 +212,19 @@ private:
     };
     for (const auto &edge : plan_.graph.edges) {
       require(
-          !is_async(edge.from) || !is_async(edge.to), "asynchronous nodes are not neighbours",
-          name(edge.from) + " and " + name(edge.to));
-      if (is_async(edge.to))
+          !plan_.is_async(edge.from) || !plan_.is_async(edge.to),
+          "asynchronous nodes are not neighbours", name(edge.from) + " and " + name(edge.to));
+      if (plan_.is_async(edge.to))
         require(
             plan_.producer_section[edge.to] == plan_.section_of[edge.from],
             "boundaries are attached", name(edge.to) + " is pushed to by another section");
-      if (is_async(edge.from))
+      if (plan_.is_async(edge.from))
         require(
             plan_.consumer_section[edge.from] == plan_.section_of[edge.to],
             "boundaries are attached", name(edge.from) + " is popped by another section");
     }
     for (size_t i = 0; i < plan_.node_count(); ++i)
-      if (is_async(i))
+      if (plan_.is_async(i))
         require(
             listed(plan_.producer_section[i], &runtime::Section::async_prod, i) &&
                 listed(plan_.consumer_section[i], &runtime::Section::async_cons, i),
@@ -267,7 +264,8 @@ private:
       for (const auto reader : readers[static_cast<size_t>(written)])
         require(
             reader == alias.node ||
-                (!is_async(reader) && plan_.section_of[reader] == plan_.section_of[alias.node] &&
+                (!plan_.is_async(reader) &&
+                 plan_.section_of[reader] == plan_.section_of[alias.node] &&
                  position[reader] < position[alias.node]),
             "nothing is overwritten before its readers have run",
             name(alias.node) + " overwrites what " + name(reader) + " reads");
@@ -306,7 +304,7 @@ private:
           auto &life = lives[static_cast<size_t>(plan_.sid_of(tid))];
           life.first = life.used ? std::min(life.first, position[i]) : position[i];
           life.last = std::max(life.last, position[i]);
-          life.private_to_section = life.private_to_section && !is_async(i) &&
+          life.private_to_section = life.private_to_section && !plan_.is_async(i) &&
               (!life.used || life.section == plan_.section_of[i]);
           life.section = plan_.section_of[i];
           life.used = true;

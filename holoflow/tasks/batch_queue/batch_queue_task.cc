@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "holoflow/tasks/common/queue.hh"
 #include "holoflow/tasks/input_output/frame_layout.hh"
 
 namespace holoflow::tasks {
@@ -18,14 +19,6 @@ using core::OpResult;
 namespace {
 
 constexpr size_t alignment = 256;  // of a group of frames, as good as that of a block
-
-bool first_or(const std::vector<bool> &flags, bool otherwise) {
-  return flags.empty() ? otherwise : flags[0];
-}
-
-bool is_cancelled(const std::atomic<bool> *cancelled) {
-  return cancelled != nullptr && *cancelled;
-}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "holoflow/tasks/common/infer.hh"
+#include "holoflow/tasks/common/queue.hh"
 #include "holoflow/tasks/families.hh"
 #include "holoflow/tasks/input_output/frame_layout.hh"
 #include "holoflow/tasks/task_spec.hh"
@@ -17,18 +18,6 @@ namespace {
 
 using core::InferResult;
 using core::TDesc;
-
-constexpr size_t most_frames = size_t{1} << 30;
-
-size_t frames_param(const nlohmann::json &params, const std::string &name) {
-  const auto value = params.at(name).get<size_t>();
-  if (value > most_frames)
-    throw ParamError(
-        "/" + name,
-        "param \"" + name + "\": expected at most " + std::to_string(most_frames) +
-            " frames, got " + std::to_string(value));
-  return value;
-}
 
 InferResult infer_dual_reader(
     const InferContext &context, std::span<const TDesc> inputs, const nlohmann::json &params) {

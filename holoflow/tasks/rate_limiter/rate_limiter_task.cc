@@ -8,24 +8,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "holoflow/tasks/common/queue.hh"
 #include "holoflow/tasks/input_output/frame_layout.hh"
 
 namespace holoflow::tasks {
 
 using core::MemLoc;
 using core::OpResult;
-
-namespace {
-
-bool first_or(const std::vector<bool> &flags, bool otherwise) {
-  return flags.empty() ? otherwise : flags[0];
-}
-
-bool is_cancelled(const std::atomic<bool> *cancelled) {
-  return cancelled != nullptr && *cancelled;
-}
-
-}  // namespace
 
 RateLimiterTask::RateLimiterTask(
     core::TDesc tensor, std::chrono::nanoseconds period, bool drops,

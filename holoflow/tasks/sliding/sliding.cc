@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "holoflow/tasks/common/infer.hh"
+#include "holoflow/tasks/common/queue.hh"
 #include "holoflow/tasks/families.hh"
 #include "holoflow/tasks/input_output/frame_layout.hh"
 #include "holoflow/tasks/sliding/sliding_task.hh"
@@ -19,19 +20,6 @@ namespace {
 using core::DType;
 using core::InferResult;
 using core::TDesc;
-
-// Keeps sums of a few of these, and their product with a frame's bytes where it fits, exact.
-constexpr size_t most_frames = size_t{1} << 30;
-
-size_t frames_param(const nlohmann::json &params, const std::string &name) {
-  const auto value = params.at(name).get<size_t>();
-  if (value > most_frames)
-    throw ParamError(
-        "/" + name,
-        "param \"" + name + "\": expected at most " + std::to_string(most_frames) +
-            " frames, got " + std::to_string(value));
-  return value;
-}
 
 void require_frames(std::span<const TDesc> inputs) {
   require_indexable(inputs);
