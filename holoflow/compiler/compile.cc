@@ -32,8 +32,9 @@ constexpr Pass judging_passes[] = {
     {"section partitioning", compiler::partition_sections, true},
 };
 
-/// The memory plan is no pass of its own for the trace: the bill is part of allocating.
+/// Lag and memory are no passes of their own for the trace: the bill is part of allocating.
 void plan_memory_and_allocate(Plan &plan) {
+  compiler::plan_lag(plan);
   compiler::plan_memory(plan);
   if (plan.faults.empty())
     compiler::allocate(plan);
@@ -178,6 +179,7 @@ public:
     plan.report.device = on_device ? "GPU" : "CPU";
     plan.report.device_index = on_device ? std::max(config_.cuda_device, 0) : -1;
     prepared.run_all(judging_passes);
+    compiler::plan_lag(plan);
     compiler::plan_memory(plan);
     if (!plan.faults.empty())
       throw core::CompileError(plan.faults);

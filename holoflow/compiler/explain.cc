@@ -53,9 +53,24 @@ void explain_owner(Plan &plan, const Owner &owner) {
                : ": readers see it without a copy"));
 }
 
+void explain_lag(Plan &plan, const runtime::Section &section) {
+  std::string names;
+  for (const auto node : section.tail)
+    names += (names.empty() ? "" : ", ") + quoted(plan.graph.nodes[node].spec);
+  std::string text = section_name(section.id) + " runs " + names + " up to " +
+      std::to_string(section.lag) + " iterations behind what it enqueues";
+  if (!section.lagged.empty())
+    text += ", with " + std::to_string(section.lag + 1) + " pieces of memory for what they read";
+  add_decision(
+      plan, Decision::Kind::Section, static_cast<int>(section.tail.front()), std::move(text));
+}
+
 }  // namespace
 
 void explain(Plan &plan) {
+  for (const auto &section : plan.sections)
+    if (section.lag > 0)
+      explain_lag(plan, section);
   for (size_t i = 0; i < plan.node_count(); ++i)
     if (plan.is_async(i))
       explain_boundary(plan, i);

@@ -39,9 +39,16 @@ void map_storage(Plan &plan);
 /// aliases, storage_count, const_outputs of those who gave way.
 void check_ownership(Plan &plan);
 
-/// Between 9 and 7: sizes, blocks that storages share, the bill; refuses what exceeds the budget.
-/// Reads: tensor_descs, tid_to_sid, storage_owner, sections.  Writes: storage_bytes,
-/// storage_location, block_of, block_bytes, bill.
+/// Between 9 and the memory plan: which nodes at the end of a section on a GPU only read results on
+/// the host, so that they may be run behind the iterations that are enqueued, and which storages
+/// therefore need a piece for each iteration in flight.
+/// Reads: sections, tid_to_sid, storage_owner, infer, config.  Writes: sections' lag, tail, lagged,
+/// overlap; storage_copies.
+void plan_lag(Plan &plan);
+
+/// Between lag and 7: sizes, blocks that storages share, the bill; refuses what exceeds the budget.
+/// Reads: tensor_descs, tid_to_sid, storage_owner, sections, storage_copies.  Writes: the sections'
+/// lagged strides, storage_bytes, storage_location, block_of, block_bytes, bill.
 void plan_memory(Plan &plan);
 
 /// 7. Makes the storage objects and the memory of those that no task owns; reuses previous blocks

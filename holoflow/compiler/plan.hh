@@ -98,7 +98,10 @@ struct Plan {
   std::vector<int> storage_owner;  ///< sid → index into owners, -1 for compiler-owned
   std::vector<Owner> owners;
 
-  // Memory plan, between 9 and 7.
+  // Lag, between 9 and the memory plan. Also the sections' lag, tail and lagged storages.
+  std::vector<size_t> storage_copies;  ///< by sid: iterations that have their own piece of it
+
+  // Memory plan, between lag and 7.
   std::vector<size_t> storage_bytes;  ///< by sid
   std::vector<core::MemLoc> storage_location;  ///< by sid
   std::vector<int> block_of;  ///< sid → sid under which its block is kept, -1 where a task owns it

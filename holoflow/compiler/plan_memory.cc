@@ -6,8 +6,8 @@
 // it: every node that touches the storages is a synchronous node of one section, in one memory
 // location. Left out are storages that asynchronous nodes touch (another thread), that a node
 // without outputs reads or nobody reads (what leaves the graph), whose producer reads them again,
-// and, on a GPU, Host storages of nodes that also touch Device ones (a copy may still be under way
-// when the host goes on).
+// that have a piece for each iteration in flight, and, on a GPU, Host storages of nodes that also
+// touch Device ones (a copy may still be under way when the host goes on).
 //
 //   node      1  2  3  4  5        free list, in the order of the section: an output takes the
 //   A.0       ██████               smallest free block that is large enough, else the largest one,
@@ -26,6 +26,7 @@ namespace holoflow::compiler {
 namespace {
 
 constexpr const char *pass = "memory plan";
+constexpr size_t alignment = 256;  // of blocks, and of the pieces in them
 
 using core::MemLoc;
 using runtime::MemoryAmount;
@@ -52,11 +53,25 @@ public:
     for (size_t sid = 0; sid < plan_.storage_count; ++sid)
       if (const auto block = plan_.block_of[sid]; block >= 0) {
         auto &bytes = plan_.block_bytes[static_cast<size_t>(block)];
-        bytes = std::max(bytes, plan_.storage_bytes[sid]);
+        bytes = std::max(bytes, bytes_of_block(sid));
       }
+    for (auto &section : plan_.sections)
+      for (auto &lagged : section.lagged)
+        lagged.stride = stride_of(static_cast<size_t>(lagged.sid));
   }
 
 private:
+  /// From one iteration's piece to the next one's.
+  size_t stride_of(size_t sid) const {
+    return saturating_sum(plan_.storage_bytes[sid], alignment - 1) / alignment * alignment;
+  }
+
+  size_t bytes_of_block(size_t sid) const {
+    const auto copies = plan_.storage_copies[sid];
+    return saturating_sum(
+        copies > 1 ? saturating_product(copies - 1, stride_of(sid)) : 0, plan_.storage_bytes[sid]);
+  }
+
   void measure_storages() {
     plan_.storage_bytes.assign(plan_.storage_count, 0);
     plan_.storage_location.assign(plan_.storage_count, MemLoc::Host);
@@ -81,11 +96,17 @@ private:
     for (const auto &section : plan_.sections)
       for (size_t i = 0; i < section.sync_topo.size(); ++i)
         position[section.sync_topo[i]] = i;
+    // A tail runs between other iterations: it shares with itself only.
+    std::vector<bool> in_tail(plan_.node_count(), false);
+    for (const auto &section : plan_.sections)
+      for (const auto node : section.tail)
+        in_tail[node] = true;
+    const auto tails = static_cast<int>(plan_.sections.size());
     std::vector<bool> touched(plan_.storage_count, false);
     const auto touch = [&](size_t node, int tid, bool on_device) {
       const auto sid = static_cast<size_t>(plan_.sid_of(tid));
       auto &life = lives[sid];
-      const auto section = plan_.section_of[node];
+      const auto section = plan_.section_of[node] + (in_tail[node] ? tails : 0);
       const bool mixed = on_device && plan_.storage_location[sid] == MemLoc::Host;
       if (section < 0 || (touched[sid] && life.section != section) || mixed)
         life.shareable = false;
@@ -110,7 +131,7 @@ private:
       }
     }
     for (size_t sid = 0; sid < lives.size(); ++sid)
-      if (plan_.block_of[sid] < 0 || plan_.storage_bytes[sid] == 0)
+      if (plan_.block_of[sid] < 0 || plan_.storage_bytes[sid] == 0 || plan_.storage_copies[sid] > 1)
         lives[sid].shareable = false;
     return lives;
   }
@@ -221,7 +242,9 @@ private:
       const auto block = plan_.block_of[sid];
       if (block < 0)
         continue;
-      asked_for = saturating_sum(asked_for, plan_.storage_bytes[sid]);
+      asked_for = saturating_sum(
+          asked_for,
+          plan_.storage_copies[sid] > 1 ? plan_.block_bytes[sid] : plan_.storage_bytes[sid]);
       if (block != static_cast<int>(sid))
         continue;
       const auto bytes = amount(plan_.storage_location[sid], plan_.block_bytes[sid]);

@@ -18,8 +18,19 @@ std::vector<int> slots_of(const std::vector<bool> &mask) {
 
 }  // namespace
 
+std::span<core::FrameRecord> NodeRuntime::first_input_records(size_t iteration) const {
+  const auto &spans = input_records[iteration];
+  return spans.empty() ? std::span<core::FrameRecord>() : spans.front();
+}
+
+std::span<core::FrameRecord> NodeRuntime::first_output_records(size_t iteration) const {
+  const auto &spans = output_records[iteration];
+  return spans.empty() ? std::span<core::FrameRecord>() : spans.front();
+}
+
 size_t NodeRuntime::frames_per_pop() const {
-  return output_records.empty() ? 1 : output_records.front().size();
+  return output_records.empty() || output_records.front().empty() ? 1
+                                                                  : first_output_records(0).size();
 }
 
 size_t NodeRuntime::frames_taken_per_pop() const {
@@ -89,8 +100,23 @@ void NodeRuntimes::add_links(const std::vector<Section> &sections, std::deque<Wa
 }
 
 void NodeRuntimes::add_records(const std::vector<Section> &sections, size_t tensor_count) {
+  // Tensors that a section reads but no task writes have no records; set 0 stands for them.
+  record_sets_.emplace_back();
   std::vector<size_t> set_of(tensor_count, 0);
-  const auto add_outputs = [&](const NodeRuntime &node) {
+  for (const auto &section : sections)
+    add_records(section, set_of);
+  // A side without a section never runs; its spans are there all the same.
+  for (auto &node : nodes_) {
+    if (node->input_records.empty())
+      node->input_records.emplace_back();
+    if (node->output_records.empty())
+      node->output_records.emplace_back();
+  }
+}
+
+// Every iteration in flight has records of its own.
+void NodeRuntimes::add_records(const Section &section, std::vector<size_t> &set_of) {
+  const auto add_sets = [&](const NodeRuntime &node) {
     for (size_t out = 0; out < node.plan->out_records.size(); ++out) {
       const auto tid = static_cast<size_t>(node.plan->out_tids[out]);
       const auto &records = node.plan->out_records[out];
@@ -102,21 +128,22 @@ void NodeRuntimes::add_records(const std::vector<Section> &sections, size_t tens
       record_sets_.emplace_back(records.count);
     }
   };
-  for (const auto &section : sections) {
-    for (const auto node : section.async_cons)
-      add_outputs(*nodes_[node]);
-    for (const auto node : section.sync_topo)
-      add_outputs(*nodes_[node]);
-  }
-  for (auto &node : nodes_) {
-    const auto add_spans = [&](const std::vector<int> &tids, auto &spans) {
-      for (const auto tid : tids)
-        spans.emplace_back(
-            record_sets_.empty() ? std::span<core::FrameRecord>()
-                                 : record_sets_[set_of[static_cast<size_t>(tid)]]);
-    };
-    add_spans(node->plan->in_tids, node->input_records);
-    add_spans(node->plan->out_tids, node->output_records);
+  const auto add_spans = [&](const std::vector<int> &tids, std::vector<RecordSpans> &spans) {
+    auto &added = spans.emplace_back();
+    for (const auto tid : tids)
+      added.emplace_back(record_sets_[set_of[static_cast<size_t>(tid)]]);
+  };
+  for (size_t iteration = 0; iteration <= section.lag; ++iteration) {
+    for (const auto *nodes : {&section.async_cons, &section.sync_topo})
+      for (const auto index : *nodes) {
+        auto &node = *nodes_[index];
+        add_sets(node);
+        add_spans(node.plan->out_tids, node.output_records);
+        if (node.sync != nullptr)
+          add_spans(node.plan->in_tids, node.input_records);
+      }
+    for (const auto index : section.async_prod)
+      add_spans(nodes_[index]->plan->in_tids, nodes_[index]->input_records);
   }
 }
 

@@ -22,6 +22,9 @@ struct NodeCounters {
   std::atomic<uint64_t> aborted_frames{0};  ///< given to an iteration that did not finish, this run
 };
 
+/// The records of a node's slots, in one iteration.
+using RecordSpans = std::vector<std::span<core::FrameRecord>>;
+
 struct NodeRuntime {
   const NodePlan *plan = nullptr;
   core::ITask *task = nullptr;
@@ -31,13 +34,17 @@ struct NodeRuntime {
   std::unique_ptr<AsyncLink> link;  ///< asynchronous nodes only
   IRunObserver *observer = nullptr;  ///< null where the task does not ask
   std::vector<core::TView> inputs, outputs;
-  std::vector<std::span<core::FrameRecord>> input_records, output_records;
+  /// By iteration in flight of the section that reads or writes them.
+  std::vector<RecordSpans> input_records, output_records;
   std::vector<int> owned_inputs, owned_outputs;  ///< slot indices
   bool touches_device = false;  ///< a slot lies on the device
   size_t host_bytes = 0, device_bytes = 0;  ///< of all slots, for the metrics
   std::unique_ptr<holoflow_event::Router::NodeHandles> events;  ///< synchronous nodes only
   NodeCounters counters;
 
+  /// The records of input 0 or output 0, empty where there is none.
+  [[nodiscard]] std::span<core::FrameRecord> first_input_records(size_t iteration) const;
+  [[nodiscard]] std::span<core::FrameRecord> first_output_records(size_t iteration) const;
   /// Frames that one pop brings, for the end of foreign tasks.
   [[nodiscard]] size_t frames_per_pop() const;
   /// Frames that one pop takes out of the task: windows may overlap.
@@ -61,6 +68,7 @@ private:
   void add_node(const NodePlan &plan, ExecResources &resources, holoflow_event::Router &router);
   void add_links(const std::vector<Section> &sections, std::deque<Waker> &wakers);
   void add_records(const std::vector<Section> &sections, size_t tensor_count);
+  void add_records(const Section &section, std::vector<size_t> &set_of);
 
   std::vector<std::unique_ptr<NodeRuntime>> nodes_;
   std::vector<std::vector<core::FrameRecord>> record_sets_;  // spans point into the inner vectors

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // One iteration of a section in six steps, and how it waits.
-//
-// With one set of buffers per section an iteration waits for its device work at three places:
-// before a host node, before an asynchronous producer that does not order device work itself, and
-// before slots go back.
 #include "holoflow/runtime/section_runner.hh"
 
 #include <algorithm>
@@ -25,20 +21,15 @@ SectionRunner::SectionRunner(
     const Section &section, NodeRuntimes &nodes, Waker &waker, RunState &state,
     ExecResources &resources)
     : section_(section), waker_(waker), state_(state),
-      device_(section.device < 0 ? nullptr : resources.streams.at(section.id).device()) {
-  const auto collect = [&](const std::vector<size_t> &indices, std::vector<NodeRuntime *> &list) {
-    for (const auto index : indices)
-      list.push_back(&nodes[index]);
-  };
-  collect(section.async_cons, consumers_);
-  collect(section.sync_topo, nodes_);
-  collect(section.async_prod, producers_);
-  for (const auto *node : nodes_)
-    has_sink_ = has_sink_ || node->outputs.empty();
-  if (device_ != nullptr) {
-    const DeviceScope scope(*device_);
-    event_ = Event(*device_);
-  }
+      device_(section.device < 0 ? nullptr : resources.streams.at(section.id).device()),
+      order_(device_, section.stream), iterations_(section.lag + 1) {
+  make_steps(section, nodes, resources);
+  collect_tail_storages(resources);
+  if (device_ == nullptr || section.lag == 0)
+    return;
+  const DeviceScope scope(*device_);
+  for (auto &iteration : iterations_)
+    iteration.done = Event(*device_);
 }
 
 void SectionRunner::run() noexcept {
@@ -47,20 +38,25 @@ void SectionRunner::run() noexcept {
     if (device_ != nullptr)
       scope.emplace(*device_);
     auto reason = OpResult::Cancelled;
+    bool failed = false;
     try {
       reason = loop();
     } catch (...) {
+      failed = true;
       state_.fail(describe_failure());
     }
-    end(reason);
+    end(reason, failed);
   } catch (...) {
     state_.fail(describe_failure());
   }
 }
 
 OpResult SectionRunner::loop() {
-  iteration_.clear();
-  device_is_behind_ = false;
+  for (auto &iteration : iterations_)
+    iteration.clear();
+  begun_ = outstanding_ = 0;
+  in_progress_ = tail_ended_ = false;
+  order_.begin_run();
   for (;;) {
     const auto result = iterate();
     if (result != OpResult::Ok)
@@ -69,7 +65,7 @@ OpResult SectionRunner::loop() {
 }
 
 OpResult SectionRunner::iterate() {
-  iteration_.clear();
+  begin_iteration();
   auto result = acquire_inputs();
   if (result == OpResult::Ok)
     result = pop_consumers();
@@ -81,184 +77,189 @@ OpResult SectionRunner::iterate() {
   result = push_producers();
   if (result != OpResult::Ok)
     return result;
-  release_outputs();
-  iteration_.clear();
+  if (!section_.overlap)
+    order_.wait_for_all();
+  release_outputs(current(), false);
+  if (tail_.empty()) {
+    current().clear();
+    in_progress_ = false;
+  } else {
+    result = defer_tail();
+  }
+  if (result != OpResult::Ok)
+    return result;
   return everyone_behind_has_ended() ? OpResult::Eof : OpResult::Ok;
 }
 
-// Frames that left a source or a queue for an iteration that did not finish are lost, unless an
-// Output had them in hand: it counts them itself.
-void SectionRunner::count_aborted_frames() {
-  if (current_node_ != nullptr && current_node_->sync != nullptr && current_node_->outputs.empty())
-    return;
-  for (auto *node : iteration_.finished)
-    if (node->link != nullptr || node->inputs.empty())
-      node->counters.aborted_frames += node->frames_taken_per_pop();
-}
-
-void SectionRunner::end(OpResult reason) {
-  count_aborted_frames();
-  // Device work may still read memory that the neighbours free or reuse.
-  if (device_is_behind_)
-    wait_for_device();
-  for (const auto &[node, slot] : iteration_.acquired) {
-    enter(*node, "abandon_input");
-    give_back(*node, slot);
-  }
-  for (auto *node : producers_) {
-    enter(*node, "end_of_input");
-    if (reason == OpResult::Eof)
-      node->link->producer_ended();
-  }
-  for (auto *node : consumers_)
-    node->link->consumer_ended();
-  for (auto *node : nodes_) {
-    enter(*node, "end_of_section");
-    if (node->observer != nullptr)
-      node->observer->end_of_section(reason == OpResult::Eof);
+// The iteration that had these pieces before has ended: its work has been waited for.
+void SectionRunner::begin_iteration() {
+  current().clear();
+  in_progress_ = true;
+  for (const auto &repeated : repeated_) {
+    repeated.storage->ptr = repeated.first + current_slot() * repeated.stride;
+    order_.renew(repeated.number);
   }
 }
 
 // Step 1: writable memory for every owned input, before anything upstream writes into it.
 OpResult SectionRunner::acquire_inputs() {
-  const auto acquire_all = [&](NodeRuntime &node) {
-    for (const auto slot : node.owned_inputs)
-      if (const auto result = acquire(node, slot); result != OpResult::Ok)
-        return result;
-    return OpResult::Ok;
-  };
-  for (auto *list : {&nodes_, &producers_})
-    for (auto *node : *list)
-      if (const auto result = acquire_all(*node); result != OpResult::Ok)
-        return result;
+  for (auto *list : {&nodes_, &tail_, &producers_})
+    for (auto &step : *list)
+      for (const auto slot : step.node->owned_inputs)
+        if (const auto result = acquire(step, slot); result != OpResult::Ok)
+          return result;
   return OpResult::Ok;
 }
 
-OpResult SectionRunner::acquire(NodeRuntime &node, int slot) {
-  enter(node, "acquire_input");
+OpResult SectionRunner::acquire(Step &step, int slot) {
+  auto &node = *step.node;
   back_off_ = first_back_off;
   for (;;) {
+    enter(node, "acquire_input");
     if (state_.cancelled)
       return OpResult::Cancelled;
     const auto epoch = waker_.epoch();
-    if (node.link != nullptr && node.link->consumer_gone()) {
+    const bool discards = node.link != nullptr && node.link->consumer_gone();
+    if (discards)
       lend_discard_memory(node, slot);
-      iteration_.acquired.push_back({&node, slot});
+    if (discards || node.task->acquire_input(slot)) {
+      for (const auto storage : step.renewed)
+        order_.renew(storage);
+      current().acquired.push_back({&node, slot});
       return OpResult::Ok;
     }
-    if (node.task->acquire_input(slot)) {
-      iteration_.acquired.push_back({&node, slot});
-      return OpResult::Ok;
+    if (has_outstanding()) {
+      if (const auto result = finish_oldest(); result != OpResult::Ok)
+        return result;
+    } else {
+      sleep(epoch, node.link == nullptr || node.link->polled());
     }
-    sleep(epoch, node.link == nullptr || node.link->polled());
   }
 }
 
 // Step 2: one item from every queue that ends here.
 OpResult SectionRunner::pop_consumers() {
-  for (auto *node : consumers_)
-    if (const auto result = pop(*node); result != OpResult::Ok)
+  for (auto &step : consumers_)
+    if (const auto result = pop(step); result != OpResult::Ok)
       return result;
   return OpResult::Ok;
 }
 
-OpResult SectionRunner::pop(NodeRuntime &node) {
-  enter(node, "try_pop");
+OpResult SectionRunner::pop(Step &step) {
+  auto &node = *step.node;
   back_off_ = first_back_off;
-  core::AsyncPopCtx context{node.outputs, &state_.cancelled, node.output_records};
+  const auto slot = current_slot();
+  core::AsyncPopCtx context{node.outputs, &state_.cancelled, node.output_records[slot]};
+  order_.before_host(step.host);
   for (;;) {
+    enter(node, "try_pop");
     if (state_.cancelled)
       return OpResult::Cancelled;
     const auto epoch = waker_.epoch();
     const auto result = node.async->try_pop(context);
     if (result == OpResult::Ok) {
-      if (node.touches_device && !node.plan->infer.hands_over_by_event)
-        device_is_behind_ = device_ != nullptr;
+      for (const auto storage : step.renewed)
+        order_.renew(storage);
+      if (step.enqueues)
+        order_.enqueue(step.stream);
       node.link->consumer_popped(
-          node.link->carries_records() ? node.output_records.front()
+          node.link->carries_records() ? node.first_output_records(slot)
                                        : std::span<core::FrameRecord>(),
           node.frames_per_pop());
       ++node.counters.runs;
-      iteration_.finished.push_back(&node);
+      current().finished.push_back(&step);
       return OpResult::Ok;
     }
     if (result != OpResult::NotReady)
       return result;
+    if (has_outstanding()) {
+      if (const auto finished = finish_oldest(); finished != OpResult::Ok)
+        return finished;
+      continue;
+    }
     if (node.link->consumer_is_drained(AsyncLink::Clock::now()))
       return OpResult::Eof;
     sleep(epoch, node.link->polled(), node.async->ready_at());
   }
 }
 
-// Step 3: the synchronous nodes in order.
+// Step 3: the synchronous nodes in order, but for the tail.
 OpResult SectionRunner::execute_nodes() {
-  for (auto *node : nodes_) {
-    if (const auto result = execute(*node); result != OpResult::Ok)
+  for (auto &step : nodes_) {
+    // A source may sleep for long.
+    if (step.node->inputs.empty() && has_outstanding() && !step.node->sync->ready())
+      if (const auto result = finish_all(); result != OpResult::Ok)
+        return result;
+    if (state_.cancelled)
+      return OpResult::Cancelled;
+    if (const auto result = execute(step, current(), current_slot()); result != OpResult::Ok)
       return result;
-    consumed_inputs(*node);
-    write_records(*node);
-    iteration_.finished.push_back(node);
   }
   return OpResult::Ok;
 }
 
-OpResult SectionRunner::execute(NodeRuntime &node) {
-  if (state_.cancelled)
-    return OpResult::Cancelled;
+OpResult SectionRunner::execute(Step &step, Iteration &iteration, size_t slot) {
+  auto &node = *step.node;
   enter(node, "execute");
-  // A host node reads what the device wrote, or overwrites what it still reads.
-  if (!node.touches_device && device_is_behind_)
-    wait_for_device();
-  core::SyncCtx context{node.inputs,          node.outputs,         &state_.cancelled,
-                        &node.events->writer, &node.events->reader, node.input_records,
-                        node.output_records};
+  // Behind the tail's wait nothing touches what it reads.
+  if (!step.in_tail)
+    order_.before_host(step.host);
+  core::SyncCtx context{
+      node.inputs,
+      node.outputs,
+      &state_.cancelled,
+      &node.events->writer,
+      &node.events->reader,
+      node.input_records[slot],
+      node.output_records[slot]};
   const bool measuring = state_.measuring.load(std::memory_order_relaxed);
   const auto begin = measuring ? AsyncLink::Clock::now() : AsyncLink::Clock::time_point{};
   const auto result = node.sync->execute(context);
-  if (node.touches_device)
-    device_is_behind_ = device_ != nullptr;
+  if (!step.in_tail)
+    for (const auto storage : step.renewed)
+      order_.renew(storage);
+  if (step.enqueues)
+    order_.enqueue(step.stream);
   if (measuring) {
     const auto duration =
         std::chrono::duration_cast<std::chrono::nanoseconds>(AsyncLink::Clock::now() - begin);
     node.counters.duration_ns += static_cast<uint64_t>(duration.count());
   }
   ++node.counters.runs;
-  return check_sync_result(node, result);
-}
-
-OpResult SectionRunner::check_sync_result(const NodeRuntime &node, OpResult result) const {
   if (result == OpResult::NotReady)
     throw std::logic_error(
         "a synchronous task returned NotReady; only asynchronous tasks may, " +
         node.plan->spec.kind + " must wait, finish or throw");
+  if (result != OpResult::Ok)
+    return result;
+  consumed_inputs(iteration, node);
+  write_records(node, slot);
+  iteration.finished.push_back(&step);
   return result;
 }
 
 // Step 4: an ordinary asynchronous producer reads finished work only. Tasks that synchronise the
 // stream themselves come first in the list, so their wait may serve the rest.
 void SectionRunner::wait_before_push() {
-  if (!device_is_behind_)
-    return;
-  const bool ordinary = std::any_of(producers_.begin(), producers_.end(), [](NodeRuntime *node) {
-    const auto &infer = node->plan->infer;
-    return !infer.synchronizes_producer_stream && !infer.hands_over_by_event;
-  });
-  if (ordinary)
-    wait_for_device();
+  if (waits_before_push_ || !section_.overlap)
+    order_.wait_for_all();
 }
 
 // Step 5: one item into every queue that begins here.
 OpResult SectionRunner::push_producers() {
-  for (auto *node : producers_)
-    if (const auto result = push(*node); result != OpResult::Ok)
+  for (auto &step : producers_)
+    if (const auto result = push(step); result != OpResult::Ok)
       return result;
   return OpResult::Ok;
 }
 
-OpResult SectionRunner::push(NodeRuntime &node) {
+OpResult SectionRunner::push(Step &step) {
+  auto &node = *step.node;
   enter(node, "try_push");
   back_off_ = first_back_off;
-  core::AsyncPushCtx context{node.inputs, &state_.cancelled, node.input_records};
+  const auto slot = current_slot();
+  core::AsyncPushCtx context{node.inputs, &state_.cancelled, node.input_records[slot]};
+  order_.before_host(step.host);
   for (;;) {
     if (state_.cancelled)
       return OpResult::Cancelled;
@@ -269,31 +270,39 @@ OpResult SectionRunner::push(NodeRuntime &node) {
     }
     const auto result = node.async->try_push(context);
     if (result == OpResult::Ok) {
-      consumed_inputs(node);
-      node.link->producer_pushed(
-          node.input_records.empty() ? std::span<core::FrameRecord>() : node.input_records.front());
+      consumed_inputs(current(), node);
+      node.link->producer_pushed(node.first_input_records(slot));
       if (node.plan->infer.synchronizes_producer_stream)
-        device_is_behind_ = false;
+        order_.all_finished();
+      else if (step.enqueues)
+        order_.enqueue(step.stream);
       return OpResult::Ok;
     }
     if (result != OpResult::NotReady)
       return result;
-    sleep(epoch, node.link->polled());
+    if (has_outstanding()) {
+      if (const auto finished = finish_oldest(); finished != OpResult::Ok)
+        return finished;
+      enter(node, "try_push");
+    } else {
+      sleep(epoch, node.link->polled());
+    }
   }
 }
 
-// Step 6: memory that queues and sources lent goes back.
-void SectionRunner::release_outputs() {
-  for (auto *node : iteration_.finished) {
-    if (node->owned_outputs.empty())
+// Step 6: memory that queues and sources lent goes back; what the tail reads, behind it.
+void SectionRunner::release_outputs(Iteration &iteration, bool of_tail) {
+  for (auto *step : iteration.finished) {
+    auto &node = *step->node;
+    if (node.owned_outputs.empty() || step->released_by_tail != of_tail)
       continue;
-    enter(*node, "release_output");
-    if (device_is_behind_ && !node->plan->infer.hands_over_by_event)
-      wait_for_device();
-    for (const auto slot : node->owned_outputs)
-      node->task->release_output(slot);
-    if (node->link != nullptr)
-      node->link->consumer_released();
+    enter(node, "release_output");
+    if (!node.plan->infer.hands_over_by_event)
+      order_.before_host(step->released);
+    for (const auto slot : node.owned_outputs)
+      node.task->release_output(slot);
+    if (node.link != nullptr)
+      node.link->consumer_released();
   }
 }
 
@@ -309,8 +318,8 @@ void SectionRunner::give_back(NodeRuntime &node, int slot) {
 void SectionRunner::discard(NodeRuntime &node) {
   for (const auto slot : node.owned_inputs)
     give_back(node, slot);
-  consumed_inputs(node);
-  node.link->producer_discarded(node.input_records.empty() ? 1 : node.input_records.front().size());
+  consumed_inputs(current(), node);
+  node.link->producer_discarded(std::max<size_t>(node.first_input_records(0).size(), 1));
 }
 
 void SectionRunner::lend_discard_memory(NodeRuntime &node, int slot) {
@@ -322,42 +331,36 @@ void SectionRunner::lend_discard_memory(NodeRuntime &node, int slot) {
   storage.ptr = block.get();
 }
 
-void SectionRunner::consumed_inputs(const NodeRuntime &node) {
+void SectionRunner::consumed_inputs(Iteration &iteration, const NodeRuntime &node) {
   if (node.owned_inputs.empty())
     return;
-  std::erase_if(iteration_.acquired, [&](const Iteration::Acquired &acquired) {
+  std::erase_if(iteration.acquired, [&](const Iteration::Acquired &acquired) {
     return acquired.node == &node;
   });
 }
 
-void SectionRunner::write_records(NodeRuntime &node) {
+void SectionRunner::write_records(NodeRuntime &node, size_t slot) {
   using Source = RecordPlan::Source;
   for (size_t out = 0; out < node.plan->out_records.size(); ++out) {
     const auto &plan = node.plan->out_records[out];
     if (plan.source != Source::Merged)
       continue;
-    const auto &inputs = node.input_records.front();
+    const auto inputs = node.first_input_records(slot);
     const auto newest = std::find_if(inputs.rbegin(), inputs.rend(), [](const auto &record) {
       return (record.flags & core::FrameRecord::Padding) == 0;
     });
-    auto &record = node.output_records[out].front();
+    auto &record = node.output_records[slot][out].front();
     record = newest == inputs.rend() ? inputs.back() : *newest;
     if (record.duration_ns > 0)
       record.duration_ns *= static_cast<int64_t>(plan.stride);
   }
 }
 
-void SectionRunner::wait_for_device() {
-  device_->record(event_.get(), section_.stream);
-  device_->synchronize(event_.get());
-  device_is_behind_ = false;
-}
-
 bool SectionRunner::everyone_behind_has_ended() const {
   if (has_sink_ || producers_.empty())
     return false;
-  return std::all_of(producers_.begin(), producers_.end(), [](const NodeRuntime *node) {
-    return node->link->consumer_gone();
+  return std::all_of(producers_.begin(), producers_.end(), [](const Step &step) {
+    return step.node->link->consumer_gone();
   });
 }
 

@@ -38,6 +38,7 @@ protected:
     compiler::map_storage(plan);
     compiler::check_ownership(plan);
     compiler::partition_sections(plan);
+    compiler::plan_lag(plan);
     compiler::plan_memory(plan);
     ASSERT_TRUE(plan.faults.empty());
   }

@@ -173,6 +173,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   compiler::partition_sections(plan);
   if (!plan.faults.empty())
     return 0;
+  compiler::plan_lag(plan);
   compiler::plan_memory(plan);
   compiler::verify(plan, false);
   compiler::explain(plan);

@@ -61,6 +61,7 @@ public:
     core::TView view{input_, &slots.input};
     if (owner_)
       view = *task->acquire_input(0);
+    slot = view.data();
     auto *data = reinterpret_cast<uint8_t *>(view.data());
     std::iota(data, data + input_.num_bytes(), static_cast<uint8_t>(first));
     std::span<FrameRecord> span(records);
@@ -73,6 +74,7 @@ public:
   CollectingSink sink;
   std::unique_ptr<OutputTask> task;
   std::atomic<bool> cancelled = false;
+  std::byte *slot = nullptr;  // what the last iteration wrote to
 
 private:
   TDesc input_;
@@ -84,15 +86,34 @@ private:
 
 TEST(Output, LendsTheSlotThatTheGraphWrote) {
   OutputDriver output(grey(1));
-  std::byte *slot = output.task->acquire_input(0)->data();
   ASSERT_EQ(output.iterate({numbered(0)}, 5), OpResult::Ok);
   EXPECT_EQ(output.slots.input.ptr, nullptr) << "handed over";
   ASSERT_EQ(output.sink.got.size(), 1u);
-  EXPECT_EQ(output.sink.got[0].data, slot);
+  EXPECT_EQ(output.sink.got[0].data, output.slot);
   EXPECT_EQ(output.sink.got[0].desc, grey(1));
   EXPECT_EQ(output.sink.got[0].records[0].pts_ns, 0);
   EXPECT_THAT(output.sink.bytes(0), ElementsAre(5, 6, 7, 8, 9, 10));
   output.sink.give_back(0);
+}
+
+TEST(Output, SlotsAcquiredAheadLeaveInTheirOrder) {
+  OutputDriver output(grey(1));
+  std::vector<std::byte *> acquired;
+  for (int i = 0; i < 3; ++i)
+    acquired.push_back(output.task->acquire_input(0)->data());
+  EXPECT_NE(acquired[0], acquired[1]);
+  EXPECT_NE(acquired[1], acquired[2]);
+  core::TView view{grey(1), &output.slots.input};
+  core::SyncCtx ctx{.inputs = {&view, 1}, .outputs = {}, .cancelled = &output.cancelled};
+  ASSERT_EQ(output.task->execute(ctx), OpResult::Ok);
+  ASSERT_EQ(output.task->execute(ctx), OpResult::Ok);
+  output.task->abandon_input(0);
+  output.task->abandon_input(0);
+  ASSERT_EQ(output.sink.got.size(), 2u);
+  EXPECT_EQ(output.sink.got[0].data, acquired[0]);
+  EXPECT_EQ(output.sink.got[1].data, acquired[1]);
+  output.sink.give_back(0);
+  output.sink.give_back(1);
 }
 
 TEST(Output, NeverWaitsForTheApplicationToGiveBack) {

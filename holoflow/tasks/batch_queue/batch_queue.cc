@@ -61,11 +61,12 @@ InferResult infer_batch_queue(
   result.owned_inputs = {true};
   result.owned_outputs = {true};
   result.yields_ownership = true;
+  result.hands_over_by_event = true;
   const bool copies_out = policy == QueuePolicy::DropOldest;
   result.const_outputs = {size > stride && !copies_out};
   result.own_memory = {{input.mem_loc, ring_bytes, "ring of frames"}};
   if (copies_out)
-    result.own_memory.push_back({input.mem_loc, output.num_bytes(), "copy of the window"});
+    result.own_memory.push_back({input.mem_loc, 2 * output.num_bytes(), "two copies of windows"});
   result.window =
       core::Window{input.shape[0], size, stride, plan.keep, policy != QueuePolicy::Block};
   result.writes_records = {true};

@@ -19,6 +19,9 @@ using core::OpResult;
 namespace {
 
 constexpr size_t alignment = 256;  // of a group of frames, as good as that of a block
+// One window is read while the next is copied.
+constexpr size_t window_copies = 2;
+constexpr size_t most_lent = 64;
 
 }  // namespace
 
@@ -39,8 +42,21 @@ BatchQueueTask::BatchQueueTask(
   ring_ = runtime::MemoryBlock(device_, loc, frames / group_ * group_bytes_);
   records_.resize(shape_.ring.frames);
   after_gap_.resize(shape_.ring.frames);
-  if (owns_output_ && shape_.policy == QueuePolicy::DropOldest)
-    window_ = runtime::MemoryBlock(device_, loc, shape_.size * frame_bytes_);
+  const bool takes = shape_.policy == QueuePolicy::DropOldest;
+  size_t most_windows = std::min(most_lent, shape_.ring.frames / shape_.stride + 1);
+  // A copy on the consumer's stream would wait for what reads the windows before.
+  if (takes && owns_output_ && device_.is_gpu())
+    own_stream_ = runtime::Stream(device_);
+  window_stream_ = own_stream_.get() != nullptr ? own_stream_.get() : consumer_stream_;
+  if (takes && owns_output_) {
+    most_windows = window_copies;
+    for (size_t i = 0; i < window_copies; ++i)
+      windows_.emplace_back(device_, loc, shape_.size * frame_bytes_);
+  }
+  lent_.resize(most_windows);
+  written_ = runtime::HandOver(
+      device_, loc, producer_stream_, window_stream_, shape_.ring.frames / shape_.frames_in);
+  released_ = runtime::HandOver(device_, loc, consumer_stream_, producer_stream_, most_windows);
   if (!owns_input_)
     return;
   const size_t owned = ctx.owned_input_bytes.empty() ? 0 : ctx.owned_input_bytes[0];
@@ -72,10 +88,19 @@ void BatchQueueTask::move_frames(
   copied_ += frames;
 }
 
-// Nothing is published before the copies into or out of it are done.
-void BatchQueueTask::finish_copies(cudaStream_t stream) {
-  if (shape_.input.mem_loc == MemLoc::Device)
-    device_.synchronize(stream);
+// Where a push at `head` goes the device may still read a window of the last round.
+void BatchQueueTask::wait_for_slot(uint64_t head) {
+  if (shape_.policy == QueuePolicy::DropOldest)
+    return wait_for_pinned();
+  const uint64_t end = head + shape_.frames_in;
+  if (shape_.policy == QueuePolicy::Block && end > shape_.ring.frames)
+    released_.take((end - shape_.ring.frames - 1) / shape_.stride);
+}
+
+// What the thread itself copies out of a slot, a stream may still be writing into it.
+void BatchQueueTask::wait_for_host_memory() {
+  if (shape_.input.mem_loc == MemLoc::Host)
+    device_.synchronize(producer_stream_);
 }
 
 std::optional<core::TView> BatchQueueTask::acquire_input(int index) {
@@ -84,7 +109,7 @@ std::optional<core::TView> BatchQueueTask::acquire_input(int index) {
   if (!lent_in_) {
     if (shape_.policy == QueuePolicy::Block && !has_room())
       return std::nullopt;
-    wait_for_pinned();
+    wait_for_slot(head_.load(std::memory_order_relaxed));
   }
   lent_in_ = true;
   core::Storage &storage = storage_access().owned_input_storage(0);
@@ -106,7 +131,6 @@ void BatchQueueTask::repeat_front(uint64_t first) {
     return;
   const size_t count = std::min(shape_.frames_in, shape_.ring.repeated - position);
   move_frames(frame_at(shape_.ring.frames + position), frame_at(position), count, producer_stream_);
-  finish_copies(producer_stream_);
 }
 
 void BatchQueueTask::keep_records(uint64_t first, std::span<core::FrameRecord> records) {
@@ -121,8 +145,6 @@ void BatchQueueTask::keep_records(uint64_t first, std::span<core::FrameRecord> r
 
 // Drop-oldest: the slot at head may still hold frames of the window that is being copied.
 void BatchQueueTask::wait_for_pinned() {
-  if (shape_.policy != QueuePolicy::DropOldest)
-    return;
   {
     const std::lock_guard lock(mutex_);
     const uint64_t end = head_.load(std::memory_order_relaxed) + shape_.frames_in;
@@ -166,17 +188,19 @@ OpResult BatchQueueTask::try_push(core::AsyncPushCtx &ctx) {
   if (!refuse()) {
     const uint64_t head = head_.load(std::memory_order_relaxed);
     if (!owns_input_)
-      wait_for_pinned();
+      wait_for_slot(head);
+    if (owns_input_ && (staging_.get() != nullptr || shape_.ring.repeated > 0))
+      wait_for_host_memory();
     if (!owns_input_ || staging_.get() != nullptr) {
       copy_view_(
           ctx.inputs[0].desc, ctx.inputs[0].data(), frame_at(head % shape_.ring.frames),
           producer_stream_);
       copied_ += shape_.frames_in;
-      finish_copies(producer_stream_);
     }
     repeat_front(head);
     keep_records(
         head, ctx.input_records.empty() ? std::span<core::FrameRecord>() : ctx.input_records[0]);
+    written_.mark(head / shape_.frames_in);
     publish(head + shape_.frames_in);
   }
   if (owns_input_) {
@@ -198,7 +222,9 @@ void BatchQueueTask::skip_window(uint64_t head) {
     records_[frame % shape_.ring.frames] = core::FrameRecord{};
   lost_ = true;
   counts_.next = first + shape_.stride;
-  tail_.store(counts_.next, std::memory_order_release);
+  // Drop-newest: the consumer skips, and what it has lent comes back first.
+  if (shape_.policy == QueuePolicy::DropOldest || (pops_ == releases_ && !unsettled_))
+    tail_.store(counts_.next, std::memory_order_release);
 }
 
 // How many of the frames lie before the last gap between them, 0 where they are consecutive.
@@ -268,23 +294,55 @@ void BatchQueueTask::complete_window(uint64_t first, size_t frames) {
   std::byte *window = frame_at(first % shape_.ring.frames);
   const std::byte *last = window + (frames - 1) * frame_bytes_;
   for (size_t i = frames; i < shape_.size; ++i)
-    move_frames(window + i * frame_bytes_, last, 1, consumer_stream_);
-  finish_copies(consumer_stream_);
+    move_frames(window + i * frame_bytes_, last, 1, window_stream_);
+}
+
+// Drop-oldest: the pin goes when the copy is done, not when it is enqueued.
+void BatchQueueTask::take_window(std::byte *to, const std::byte *window) {
+  move_frames(to, window, shape_.size, window_stream_);
+  if (shape_.input.mem_loc == MemLoc::Device)
+    device_.synchronize(window_stream_);
+  const std::lock_guard lock(mutex_);
+  pinned_.reset();
+}
+
+void BatchQueueTask::lend(std::byte *memory, uint64_t first) {
+  storage_access().owned_output_storage(0).ptr = memory;
+  lent_[pops_++ % lent_.size()] = first;
+}
+
+// The first frame that is lent or still to come. What lies before, not lent, has been skipped.
+uint64_t BatchQueueTask::first_needed() const {
+  return pops_ != releases_ ? lent_[releases_ % lent_.size()] : counts_.next;
+}
+
+// Drop-newest: waits until the device has read the window that was released last.
+void BatchQueueTask::settle() {
+  if (!std::exchange(unsettled_, false))
+    return;
+  released_.finish(releases_ - 1);
+  tail_.store(first_needed(), std::memory_order_release);
 }
 
 OpResult BatchQueueTask::try_pop(core::AsyncPopCtx &ctx) {
   if (is_cancelled(ctx.cancelled))
     return OpResult::Cancelled;
-  if (lent_out_)
-    throw std::logic_error("internal error: BatchQueue: try_pop before release_output");
+  // All that may be lent is lent: something has to come back first.
+  if (pops_ - releases_ == lent_.size())
+    return OpResult::NotReady;
   const bool takes = shape_.policy == QueuePolicy::DropOldest;
+  if (takes && owns_output_ && pops_ >= windows_.size())
+    released_.finish(pops_ - windows_.size());
   std::unique_lock copying(copying_, std::defer_lock);
   if (takes)
     copying.lock();
   std::unique_lock lock(mutex_);
   size_t frames = 0;
-  if (const OpResult result = find_window(frames); result != OpResult::Ok)
+  if (const OpResult result = find_window(frames); result != OpResult::Ok) {
+    lock.unlock();
+    settle();
     return result;
+  }
   const uint64_t first = counts_.next;
   show_records(
       first, frames,
@@ -296,39 +354,53 @@ OpResult BatchQueueTask::try_pop(core::AsyncPopCtx &ctx) {
   }
   lock.unlock();
 
+  written_.take((first + frames - 1) / shape_.frames_in);
   if (frames < shape_.size)
     complete_window(first, frames);
   std::byte *window = frame_at(first % shape_.ring.frames);
-  if (owns_output_ && !takes) {
-    storage_access().owned_output_storage(0).ptr = window;
-    lent_out_ = true;
+  if (takes) {
+    std::byte *target =
+        owns_output_ ? windows_[pops_ % windows_.size()].get() : ctx.outputs[0].data();
+    take_window(target, window);
+    if (owns_output_)
+      lend(target, first);
     return OpResult::Ok;
   }
-  std::byte *target = owns_output_ ? window_.get() : ctx.outputs[0].data();
-  move_frames(target, window, shape_.size, consumer_stream_);
-  finish_copies(consumer_stream_);
-  if (takes) {
-    lock.lock();
-    pinned_.reset();
-  } else {
-    tail_.store(first + shape_.stride, std::memory_order_release);
-  }
-  if (owns_output_) {
-    storage_access().owned_output_storage(0).ptr = target;
-    lent_out_ = true;
-  }
+  lend_or_copy(ctx, window, first);
   return OpResult::Ok;
+}
+
+// The ring's own policies: the window itself where the output is owned, else its copy.
+void BatchQueueTask::lend_or_copy(core::AsyncPopCtx &ctx, std::byte *window, uint64_t first) {
+  if (owns_output_)
+    return lend(window, first);
+  move_frames(ctx.outputs[0].data(), window, shape_.size, consumer_stream_);
+  lent_[pops_++ % lent_.size()] = first;
+  give_back();
+}
+
+// The oldest lent window has been read, or will have been when the consumer's stream gets here.
+void BatchQueueTask::give_back() {
+  if (shape_.policy == QueuePolicy::DropNewest)
+    settle();
+  const uint64_t first = lent_[releases_ % lent_.size()];
+  released_.mark(shape_.policy == QueuePolicy::Block ? first / shape_.stride : releases_);
+  ++releases_;
+  if (shape_.policy == QueuePolicy::Block)
+    return tail_.store(first_needed(), std::memory_order_release);
+  // Drop-oldest lent a copy: its tail has moved on.
+  unsettled_ = shape_.policy == QueuePolicy::DropNewest;
+  if (!device_.is_gpu())
+    settle();
 }
 
 void BatchQueueTask::release_output(int index) {
   if (index != 0 || !owns_output_)
     throw std::out_of_range("BatchQueue: output " + std::to_string(index) + " is not its own");
-  if (!std::exchange(lent_out_, false))
+  if (pops_ == releases_)
     return;
   storage_access().owned_output_storage(0).ptr = nullptr;
-  // Drop-oldest lent a copy: its tail has moved on.
-  if (shape_.policy != QueuePolicy::DropOldest)
-    tail_.store(tail_.load(std::memory_order_relaxed) + shape_.stride, std::memory_order_release);
+  give_back();
 }
 
 void BatchQueueTask::forget_records() {
@@ -337,8 +409,12 @@ void BatchQueueTask::forget_records() {
 
 void BatchQueueTask::begin_run() {
   abandon_input(0);
-  if (std::exchange(lent_out_, false))
+  if (owns_output_ && pops_ != releases_)
     storage_access().owned_output_storage(0).ptr = nullptr;
+  pops_ = releases_ = 0;
+  unsettled_ = false;
+  written_.begin_run();
+  released_.begin_run();
   const std::lock_guard lock(mutex_);
   forget_records();
   head_ = tail_ = refused_ = copied_ = 0;

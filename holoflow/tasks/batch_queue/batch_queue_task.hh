@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "holoflow/core/tasks.hh"
+#include "holoflow/device/hand_over.hh"
 #include "holoflow/runtime/device.hh"
 #include "holoflow/runtime/rim.hh"
 #include "holoflow/tasks/batch_queue/ring_plan.hh"
@@ -70,7 +71,18 @@ struct QueueShape {
 ///
 /// Ownership: an owned input is a piece of the ring itself, unless its producer writes through a
 /// view of something larger; that is staged and copied. An owned output is a window in the ring, or
-/// its copy. A side that yielded copies, and waits for its stream before it publishes.
+/// its copy; several may be lent at once, they come back in order. A side that yielded copies.
+///
+/// A GPU runs behind: frames are handed over while the work that writes or reads them is still
+/// enqueued.
+///
+///   written_[push k]: the consumer's stream waits for the last push of its window
+///   released_[window j], block: the producer's stream waits for the last window that was shown in
+///     the place it writes to; no other, so that it may run ahead of the consumer
+///   the policies that drop must not make the producer wait, not on the device either. drop-newest:
+///     a window counts as released once the device has read it; the consumer waits for that one
+///     window later. drop-oldest: the copy of a window runs on a stream of its own, which the
+///     consumer waits for; its memory is used again once the device has read it.
 class BatchQueueTask final : public core::IAsyncTask,
                              public runtime::IRunObserver,
                              public runtime::ILedgerSource {
@@ -108,7 +120,7 @@ private:
   [[nodiscard]] std::byte *frame_at(uint64_t position) const noexcept;
   [[nodiscard]] bool shown(uint64_t frame) const noexcept;
   void move_frames(std::byte *to, const std::byte *from, size_t frames, cudaStream_t stream);
-  void finish_copies(cudaStream_t stream);
+  void wait_for_slot(uint64_t head);
   void wait_for_pinned();
   bool refuse();
   void repeat_front(uint64_t first);
@@ -120,6 +132,13 @@ private:
   void count_window(uint64_t first, size_t frames);
   void show_records(uint64_t first, size_t frames, std::span<core::FrameRecord> records);
   void complete_window(uint64_t first, size_t frames);
+  void wait_for_host_memory();
+  void take_window(std::byte *to, const std::byte *window);
+  void lend(std::byte *memory, uint64_t first);
+  void lend_or_copy(core::AsyncPopCtx &ctx, std::byte *window, uint64_t first);
+  void give_back();
+  [[nodiscard]] uint64_t first_needed() const;
+  void settle();
   void forget_records();
 
   const QueueShape shape_;
@@ -134,14 +153,21 @@ private:
   size_t group_bytes_ = 0;
   runtime::MemoryBlock ring_;
   runtime::MemoryBlock staging_;  // where the owned input is no piece of the ring
-  runtime::MemoryBlock window_;  // drop-oldest's owned output
+  runtime::Stream own_stream_;  // drop-oldest, on a GPU
+  cudaStream_t window_stream_ = nullptr;  // what reads the ring
+  std::vector<runtime::MemoryBlock> windows_;  // drop-oldest's owned outputs, in turn
+  runtime::HandOver written_;  // by push
+  runtime::HandOver released_;  // by window, where windows are dropped by count of releases
   std::vector<core::FrameRecord> records_;  // by position, handed over with the frames
   std::vector<uint8_t> after_gap_;  // the same: first shown frame after refused ones
 
   bool lent_in_ = false;  // producer's: acquired, not yet pushed
   size_t to_refuse_ = 0;  // producer's: frames until windows fit again
   bool gap_ = false;  // producer's: frames were refused, the next shown one is to be marked
-  bool lent_out_ = false;  // consumer's: popped, not yet released
+  // The consumer's: windows lent, oldest first, as a ring of first frames.
+  std::vector<uint64_t> lent_;
+  uint64_t pops_ = 0, releases_ = 0;
+  bool unsettled_ = false;  // the consumer's, drop-newest: the tail is one release behind
 
   alignas(64) std::atomic<uint64_t> head_ = 0;
   alignas(64) std::atomic<uint64_t> tail_ = 0;

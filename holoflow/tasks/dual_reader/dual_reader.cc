@@ -38,6 +38,7 @@ InferResult infer_dual_reader(
   TDesc output = like_input(input);
   InferResult result;
   result.kind = core::TaskKind::Async;
+  result.hands_over_by_event = true;
   result.input_descs = {input};
   result.output_descs = {output, output, TDesc({1}, core::DType::U8, input.mem_loc)};
   result.optional_outputs = {false, false, true};

@@ -3,6 +3,7 @@
 #include "holoflow/tasks/dual_reader/dual_reader_task.hh"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "holoflow/tasks/input_output/frame_layout.hh"
@@ -18,13 +19,23 @@ DualReaderTask::DualReaderTask(
     : input_(std::move(input)), window_(window), delay_(reader_delay(window)), capacity_(capacity),
       frame_bytes_(frame_bytes(input_)), copy_view_(std::move(copy_view)), device_(device),
       producer_stream_(ctx.producer_stream), consumer_stream_(ctx.consumer_stream),
-      ring_(device, input_.mem_loc, (capacity + delay_ + 1) * frame_bytes_),
-      records_(capacity + delay_) {
-  const std::vector<std::byte> zeros(frame_bytes_);
+      ring_(device, input_.mem_loc, (capacity + delay_ + 1) * frame_bytes_ + 2),
+      records_(capacity + delay_),
+      written_(device, input_.mem_loc, producer_stream_, consumer_stream_, capacity),
+      released_(device, input_.mem_loc, consumer_stream_, producer_stream_, capacity) {
+  std::vector<std::byte> constants(frame_bytes_ + 2);
+  constants.back() = std::byte{1};
   device_.copy(
-      ring_.get() + records_.size() * frame_bytes_, input_.mem_loc, zeros.data(), MemLoc::Host,
-      frame_bytes_, producer_stream_);
+      ring_.get() + records_.size() * frame_bytes_, input_.mem_loc, constants.data(), MemLoc::Host,
+      constants.size(), producer_stream_);
   device_.synchronize(producer_stream_);
+}
+
+void DualReaderTask::copy(std::byte *to, const std::byte *from, size_t bytes) {
+  if (input_.mem_loc == MemLoc::Host)
+    std::memcpy(to, from, bytes);
+  else
+    device_.copy(to, MemLoc::Device, from, MemLoc::Device, bytes, consumer_stream_);
 }
 
 std::byte *DualReaderTask::slot(uint64_t frame) const noexcept {
@@ -37,9 +48,10 @@ OpResult DualReaderTask::try_push(core::AsyncPushCtx &ctx) {
   const uint64_t head = head_.load(std::memory_order_relaxed);
   if (head >= tail_.load(std::memory_order_acquire) + capacity_)
     return OpResult::NotReady;
+  if (head >= capacity_)
+    released_.take(head - capacity_);
   copy_view_(ctx.inputs[0].desc, ctx.inputs[0].data(), slot(head), producer_stream_);
-  if (input_.mem_loc == MemLoc::Device)
-    device_.synchronize(producer_stream_);
+  written_.mark(head);
   const bool known = !ctx.input_records.empty() && ctx.input_records[0].size() == 1;
   records_[head % records_.size()] = known ? ctx.input_records[0][0] : core::FrameRecord{};
   head_.store(head + 1, std::memory_order_release);
@@ -66,16 +78,13 @@ OpResult DualReaderTask::try_pop(core::AsyncPopCtx &ctx) {
   // Where the end is seen the count is final.
   if (head_.load(std::memory_order_acquire) == frame)
     return ended ? OpResult::Eof : OpResult::NotReady;
-  const MemLoc loc = input_.mem_loc;
+  written_.take(frame);
   const std::byte *zeros = ring_.get() + records_.size() * frame_bytes_;
-  device_.copy(ctx.outputs[0].data(), loc, slot(frame), loc, frame_bytes_, consumer_stream_);
-  device_.copy(
-      ctx.outputs[1].data(), loc, frame < delay_ ? zeros : slot(frame - delay_), loc, frame_bytes_,
-      consumer_stream_);
-  const std::byte valid{static_cast<uint8_t>(frame + 1 >= window_ ? 1 : 0)};
-  device_.copy(ctx.outputs[2].data(), loc, &valid, MemLoc::Host, 1, consumer_stream_);
-  if (loc == MemLoc::Device)
-    device_.synchronize(consumer_stream_);
+  const std::byte *valid = zeros + frame_bytes_ + (frame + 1 >= window_ ? 1 : 0);
+  copy(ctx.outputs[0].data(), slot(frame), frame_bytes_);
+  copy(ctx.outputs[1].data(), frame < delay_ ? zeros : slot(frame - delay_), frame_bytes_);
+  copy(ctx.outputs[2].data(), valid, 1);
+  released_.mark(frame);
   give_records(frame, ctx.output_records);
   // Nobody reads that frame's record any more; its owner is free.
   if (frame >= delay_)
@@ -86,6 +95,8 @@ OpResult DualReaderTask::try_pop(core::AsyncPopCtx &ctx) {
 
 void DualReaderTask::begin_run() {
   std::fill(records_.begin(), records_.end(), core::FrameRecord{});
+  written_.begin_run();
+  released_.begin_run();
   head_ = tail_ = 0;
   ended_ = false;
 }

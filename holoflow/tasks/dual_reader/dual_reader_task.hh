@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "holoflow/core/tasks.hh"
+#include "holoflow/device/hand_over.hh"
 #include "holoflow/runtime/device.hh"
 #include "holoflow/runtime/rim.hh"
 #include "holoflow/tasks/batch_queue/batch_queue_task.hh"
@@ -23,8 +24,8 @@ namespace holoflow::tasks {
 ///
 /// Frame k lies in slot k mod R, R = capacity + d: pushing it takes the slot of frame k − R, which
 /// the next pop, of frame tail ≥ k + 1 − capacity, reads neither as the current nor as the delayed
-/// one. A push copies in and a pop copies out, each waits for its stream before it publishes.
-/// Lock-free, one producer and one consumer.
+/// one. A push copies in and a pop copies out, in the order of their streams; pop k − capacity has to
+/// have read before push k writes. Lock-free, one producer and one consumer.
 class DualReaderTask final : public core::IAsyncTask,
                              public runtime::IRunObserver,
                              public runtime::ILedgerSource {
@@ -43,6 +44,7 @@ public:
 
 private:
   [[nodiscard]] std::byte *slot(uint64_t frame) const noexcept;
+  void copy(std::byte *to, const std::byte *from, size_t bytes);
   void give_records(uint64_t frame, std::span<std::span<core::FrameRecord>> outputs);
 
   const core::TDesc input_;
@@ -54,8 +56,9 @@ private:
   runtime::Device &device_;
   const cudaStream_t producer_stream_;
   const cudaStream_t consumer_stream_;
-  runtime::MemoryBlock ring_;  // and a frame of zeros behind it
+  runtime::MemoryBlock ring_;  // behind it a frame of zeros, and the bytes 0 and 1
   std::vector<core::FrameRecord> records_;  // by slot
+  runtime::HandOver written_, released_;  // by push, by pop
 
   alignas(64) std::atomic<uint64_t> head_ = 0;
   alignas(64) std::atomic<uint64_t> tail_ = 0;

@@ -87,6 +87,7 @@ InferResult infer_input(
   result.output_descs = {tensor};
   result.owned_outputs = {true};
   result.yields_ownership = true;
+  result.hands_over_by_event = true;
   result.const_outputs = {true};
   result.writes_records = {true};
   result.own_memory = {{MemLoc::Host, tensor.num_bytes(), "slot for frames that are copied"}};
@@ -119,7 +120,8 @@ TaskSpec input_spec() {
   spec.infer = infer_input;
   spec.make_sync = [](const MakeArgs<core::SyncCreateCtx> &args) {
     return std::make_unique<InputTask>(
-        args.infer.output_descs[0], flag(args.ctx.owned_outputs, true), device_of(args.ctx.device));
+        args.infer.output_descs[0], flag(args.ctx.owned_outputs, true), device_of(args.ctx.device),
+        args.ctx.stream);
   };
   return spec;
 }
@@ -135,6 +137,7 @@ InferResult infer_output(
   result.input_descs = {input};
   result.owned_inputs = {true};
   result.yields_ownership = true;
+  result.hands_over_by_event = true;
   result.own_memory = {
       {MemLoc::Host, 2 * (input.offset + input.num_bytes()),
        "slots lent to the application, at first"}};

@@ -14,6 +14,13 @@ namespace holoflow::tasks {
 
 using core::OpResult;
 
+namespace {
+// More than a section can have in flight.
+constexpr size_t most_loans = 32;
+// Own slots, as long as the device reads no more: one is read while the next is filled.
+constexpr size_t enough_slots = 3;
+}  // namespace
+
 PushedFrames::PushedFrames(runtime::InputFrames &&pushed)
     : frames(std::move(pushed)), held_(true) {}
 
@@ -42,9 +49,15 @@ void PushedFrames::give_back() noexcept {
     frames.release();
 }
 
-InputTask::InputTask(core::TDesc tensor, bool owns_output, runtime::Device &device)
+InputTask::InputTask(
+    core::TDesc tensor, bool owns_output, runtime::Device &device, cudaStream_t stream)
     : tensor_(std::move(tensor)), tensor_frames_(frame_count(tensor_)),
-      frame_bytes_(frame_bytes(tensor_)), owns_output_(owns_output), device_(device) {}
+      frame_bytes_(frame_bytes(tensor_)), owns_output_(owns_output), device_(device),
+      stream_(stream), loans_(most_loans) {
+  if (device_.is_gpu())
+    for (Loan &loan : loans_)
+      loan.read = runtime::Event(device_);
+}
 
 InputTask::~InputTask() = default;
 
@@ -119,9 +132,16 @@ bool InputTask::ready() const noexcept {
 // Ok: current_ holds the next push.
 OpResult InputTask::take_next(std::atomic<bool> *cancelled) {
   std::unique_lock lock(mutex_);
-  not_empty_.wait(lock, [&] {
+  const auto something_came = [&] {
     return queued_ > 0 || ended_ || interrupted_ || (cancelled != nullptr && *cancelled);
-  });
+  };
+  if (!something_came()) {
+    // What the application waits for may be here.
+    lock.unlock();
+    return_all();
+    lock.lock();
+  }
+  not_empty_.wait(lock, something_came);
   if (interrupted_ || (cancelled != nullptr && *cancelled))
     return OpResult::Cancelled;
   if (queued_ == 0)
@@ -146,13 +166,55 @@ const std::byte *InputTask::borrowable() const {
   else if (core::is_packed(frames.desc))
     memory = frames.data;
   const size_t alignment = std::min<size_t>(core::size_of(tensor_.dtype), alignof(float));
-  return reinterpret_cast<uintptr_t>(memory) % alignment == 0 ? memory : nullptr;
+  if (reinterpret_cast<uintptr_t>(memory) % alignment != 0)
+    return nullptr;
+  return memory == nullptr || device_.is_page_locked(memory) ? memory : nullptr;
 }
 
-std::byte *InputTask::own_slot() {
-  if (slot_.get() == nullptr)
-    slot_ = runtime::MemoryBlock(device_, core::MemLoc::Host, tensor_frames_ * frame_bytes_);
-  return slot_.get();
+// An own slot that nobody reads.
+size_t InputTask::take_slot() {
+  while (free_slots_.empty() && slots_.size() >= enough_slots && returned_ != released_)
+    return_oldest(true);
+  if (free_slots_.empty()) {
+    slots_.emplace_back(device_, core::MemLoc::Host, tensor_frames_ * frame_bytes_);
+    return slots_.size() - 1;
+  }
+  const size_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
+// Nobody writes through it: the output is declared const.
+void InputTask::lend(const std::byte *memory, PushedFrames borrowed, size_t slot) {
+  while (given_ - returned_ == loans_.size() && returned_ != released_)
+    return_oldest(true);
+  if (given_ - returned_ == loans_.size())
+    throw std::logic_error("internal error: Input: too many outputs before release_output");
+  Loan &loan = loans_[given_++ % loans_.size()];
+  loan.borrowed = std::move(borrowed);
+  loan.slot = slot;
+  storage_access().owned_output_storage(0).ptr = const_cast<std::byte *>(memory);
+}
+
+// The oldest loan goes back, if the device has read it or after waiting for that.
+void InputTask::return_oldest(bool wait) {
+  Loan &loan = loans_[returned_ % loans_.size()];
+  if (wait && device_.is_gpu())
+    device_.synchronize(loan.read.get());
+  ++returned_;
+  if (loan.slot != no_slot)
+    free_slots_.push_back(std::exchange(loan.slot, no_slot));
+  loan.borrowed = PushedFrames();
+}
+
+void InputTask::return_finished() {
+  while (returned_ != released_ && device_.query(loans_[returned_ % loans_.size()].read.get()))
+    return_oldest(false);
+}
+
+void InputTask::return_all() {
+  while (returned_ != released_)
+    return_oldest(true);
 }
 
 // The next `count` frames of current_.
@@ -185,27 +247,31 @@ OpResult InputTask::execute(core::SyncCtx &ctx) {
   const auto records_from = [&](size_t frame) {
     return records.subspan(std::min(frame, records.size()));
   };
+  return_finished();
   std::byte *target = nullptr;
+  size_t slot = no_slot;
   size_t filled = 0;
   while (filled < tensor_frames_) {
     if (current_.count == 0) {
       const OpResult result = take_next(ctx.cancelled);
       if (result == OpResult::Eof && filled > 0)
         break;
-      if (result != OpResult::Ok)
+      if (result != OpResult::Ok) {
+        if (slot != no_slot)
+          free_slots_.push_back(slot);
         return result;
+      }
     }
     if (const std::byte *memory = filled == 0 ? borrowable() : nullptr) {
       write_records(tensor_frames_, records);
-      borrowed_ = std::move(current_);
-      // Nobody writes through it: the output is declared const.
-      storage_access().owned_output_storage(0).ptr = const_cast<std::byte *>(memory);
-      published_ = true;
+      lend(memory, std::move(current_), no_slot);
       left_ += tensor_frames_;
       return OpResult::Ok;
     }
+    if (target == nullptr && owns_output_)
+      slot = take_slot();
     if (target == nullptr)
-      target = owns_output_ ? own_slot() : ctx.outputs[0].data();
+      target = owns_output_ ? slots_[slot].get() : ctx.outputs[0].data();
     const size_t count = std::min(current_.count - current_.taken, tensor_frames_ - filled);
     copy_frames(count, target + filled * frame_bytes_);
     write_records(count, records_from(filled));
@@ -222,20 +288,31 @@ OpResult InputTask::execute(core::SyncCtx &ctx) {
     records[frame] = records[filled - 1];
     records[frame].flags |= core::FrameRecord::Padding;
   }
-  if (owns_output_) {
-    storage_access().owned_output_storage(0).ptr = target;
-    published_ = true;
-  }
+  if (owns_output_)
+    lend(target, {}, slot);
   return OpResult::Ok;
 }
 
 void InputTask::release_output(int index) {
   if (index != 0 || !owns_output_)
     throw std::out_of_range("Input: output " + std::to_string(index) + " is not its own");
-  if (published_)
+  if (released_ == given_)
+    return;
+  storage_access().owned_output_storage(0).ptr = nullptr;
+  if (device_.is_gpu())
+    device_.record(loans_[released_ % loans_.size()].read.get(), stream_);
+  ++released_;
+  if (!device_.is_gpu())
+    return_oldest(false);
+}
+
+// The section has ended and its stream is done: nobody reads anything any more.
+void InputTask::return_everything() {
+  if (released_ != given_)
     storage_access().owned_output_storage(0).ptr = nullptr;
-  published_ = false;
-  borrowed_ = PushedFrames();
+  released_ = given_;
+  while (returned_ != released_)
+    return_oldest(false);
 }
 
 void InputTask::drop_queue() {
@@ -262,8 +339,7 @@ void InputTask::begin_run() {
       return;
   }
   drop_queue();
-  if (published_)
-    release_output(0);
+  return_everything();
   std::lock_guard lock(mutex_);
   ended_ = interrupted_ = closed_ = false;
   entered_ = left_ = dropped_ = 0;
@@ -276,9 +352,8 @@ void InputTask::end_of_section(bool) {
   }
   not_full_.notify_all();
   drop_queue();
-  // An iteration that did not complete has not released it; its device work is done by now.
-  if (published_)
-    release_output(0);
+  // An iteration that did not complete has not released its own.
+  return_everything();
 }
 
 runtime::NodeLedgerView InputTask::ledger_view() const {

@@ -6,8 +6,10 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "holoflow/core/tasks.hh"
 #include "holoflow/runtime/device.hh"
@@ -42,8 +44,14 @@ private:
 ///                      anything else                            → copied into the task's own slot
 ///   yielded its output                                          → copied into the owner's memory
 ///
-/// A borrowed push is given back by release_output, a copied one as soon as its last frame is
-/// copied.
+/// Where a GPU may read the memory, release_output only marks the section's stream: a push is given
+/// back, and an own slot used again, once that mark has fired. execute looks for fired marks, and
+/// waits for all of them before it sleeps for a frame, so that an application whose buffers are all
+/// here gets them back. Pageable memory is copied into an own slot, which is page-locked.
+///
+/// Loans are numbered: returned_ ≤ released_ ≤ given_.
+///   [released_, given_)     the graph reads them, several at once where the section runs ahead
+///   [returned_, released_)  the device may still read them
 ///
 /// Threads: push and end on the application's, execute and release_output on the section's,
 /// interrupt on any. begin_run before the section runs.
@@ -52,7 +60,8 @@ class InputTask final : public core::ISyncTask,
                         public runtime::IRunObserver,
                         public runtime::ILedgerSource {
 public:
-  InputTask(core::TDesc tensor, bool owns_output, runtime::Device &device);
+  InputTask(
+      core::TDesc tensor, bool owns_output, runtime::Device &device, cudaStream_t stream = nullptr);
   ~InputTask() override;
 
   core::OpResult execute(core::SyncCtx &ctx) override;
@@ -74,7 +83,12 @@ private:
   void check(PushedFrames &pushed) const;
   core::OpResult take_next(std::atomic<bool> *cancelled);
   const std::byte *borrowable() const;
-  std::byte *own_slot();
+  size_t take_slot();
+  void lend(const std::byte *memory, PushedFrames borrowed, size_t slot);
+  void return_oldest(bool wait);
+  void return_finished();
+  void return_all();
+  void return_everything();
   void copy_frames(size_t count, std::byte *to) const;
   void write_records(size_t count, std::span<core::FrameRecord> records) const;
   void drop_queue();
@@ -85,11 +99,21 @@ private:
   const bool owns_output_;
   runtime::Device &device_;
 
+  const cudaStream_t stream_;
+
+  static constexpr size_t no_slot = SIZE_MAX;
+  struct Loan {
+    PushedFrames borrowed;
+    size_t slot = no_slot;  // of slots_, where the frames were copied
+    runtime::Event read;
+  };
+
   // Section's thread only.
   PushedFrames current_;  // being copied out; count 0 where there is none
-  PushedFrames borrowed_;  // its memory is published
-  bool published_ = false;
-  runtime::MemoryBlock slot_;  // for copies, allocated by the first one
+  std::vector<Loan> loans_;  // a ring
+  uint64_t given_ = 0, released_ = 0, returned_ = 0;
+  std::vector<runtime::MemoryBlock> slots_;  // for copies, allocated when they are needed
+  std::vector<size_t> free_slots_;
 
   mutable std::mutex mutex_;  // guards what follows; never held while a release callback runs
   std::condition_variable not_full_;

@@ -82,8 +82,8 @@ OutputTask::OutputTask(
 }
 
 OutputTask::~OutputTask() {
-  if (acquired_ != nullptr)
-    pool_->give(acquired_);
+  for (SlotPool::Slot *slot : acquired_)
+    pool_->give(slot);
 }
 
 size_t OutputTask::record_count() const {
@@ -95,35 +95,41 @@ size_t OutputTask::record_count() const {
 std::optional<core::TView> OutputTask::acquire_input(int index) {
   if (index != 0 || !owns_input_)
     throw std::out_of_range("Output: input " + std::to_string(index) + " is not its own");
-  if (acquired_ == nullptr)
-    acquired_ = pool_->take();
+  acquired_.push_back(pool_->take());
   core::Storage &storage = storage_access().owned_input_storage(0);
-  storage.ptr = acquired_->data();
+  storage.ptr = acquired_.back()->data();
   return core::TView{input_, &storage};
 }
 
 void OutputTask::abandon_input(int index) {
-  if (index != 0 || !owns_input_ || acquired_ == nullptr)
+  if (index != 0 || !owns_input_ || acquired_.empty())
     return;
   storage_access().owned_input_storage(0).ptr = nullptr;
-  pool_->give(std::exchange(acquired_, nullptr));
+  pool_->give(acquired_.back());
+  acquired_.pop_back();
 }
 
 // A slot that holds the packed tensor at `offset`.
 SlotPool::Slot *OutputTask::take_input(core::SyncCtx &ctx, size_t &offset) {
   offset = 0;
   if (owns_input_) {
-    if (acquired_ == nullptr)
+    if (acquired_.empty())
       throw std::logic_error("internal error: Output: execute without acquire_input");
     if (core::is_packed(input_)) {
       storage_access().owned_input_storage(0).ptr = nullptr;
       offset = input_.offset;
-      return std::exchange(acquired_, nullptr);
+      SlotPool::Slot *slot = acquired_.front();
+      acquired_.erase(acquired_.begin());
+      return slot;
     }
   }
   SlotPool::Slot *slot = pool_->take();
   copy_strided(ctx.inputs[0].desc, ctx.inputs[0].data(), tensor_, slot->data());
-  abandon_input(0);
+  if (owns_input_) {
+    storage_access().owned_input_storage(0).ptr = nullptr;
+    pool_->give(acquired_.front());
+    acquired_.erase(acquired_.begin());
+  }
   return slot;
 }
 
@@ -198,7 +204,8 @@ void OutputTask::interrupt() noexcept {
 }
 
 void OutputTask::begin_run() {
-  abandon_input(0);
+  while (!acquired_.empty())
+    abandon_input(0);
   newest_.reset();
   entered_ = left_ = dropped_ = 0;
 }

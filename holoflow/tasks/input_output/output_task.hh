@@ -53,6 +53,7 @@ private:
 };
 
 /// Where the task owns its input the graph writes into the very slot that the application gets;
+/// several may be acquired before the first is executed.
 /// where it yielded, or where the input is no packed view, the tensor is copied into a slot.
 ///
 /// Emission: with one record per frame (rank ≥ 3) every frame leaves by itself, as [1, …], unless
@@ -102,7 +103,7 @@ private:
   core::TDesc frame_;  // one frame of it
   const bool owns_input_;
   std::shared_ptr<SlotPool> pool_;  // shared with the slots that the application holds
-  SlotPool::Slot *acquired_ = nullptr;
+  std::vector<SlotPool::Slot *> acquired_;  // oldest first: sections may run ahead of execute
   std::atomic<runtime::IFrameSink *> sink_ = nullptr;
   bool split_ = true;
   std::optional<uint64_t> newest_;  // highest sequence number that left

@@ -35,6 +35,7 @@ core::InferResult infer_rate_limiter(
   result.owned_inputs = {true};
   result.owned_outputs = {true};
   result.yields_ownership = true;
+  result.hands_over_by_event = true;
   const size_t frames = frame_count(input);
   const size_t slots = limiter_slots(input, context.min_slots, drops);
   size_t bytes = 0;

@@ -33,6 +33,10 @@ RateLimiterTask::RateLimiterTask(
   records_.assign(slots, std::vector<core::FrameRecord>(frame_count(tensor_)));
   order_.resize(slots);
   std::iota(order_.begin(), order_.end(), size_t{0});
+  mark_of_.resize(slots);
+  const MemLoc loc = tensor_.mem_loc;
+  written_ = runtime::HandOver(device_, loc, producer_stream_, consumer_stream_, slots);
+  released_ = runtime::HandOver(device_, loc, consumer_stream_, producer_stream_, slots);
 }
 
 bool RateLimiterTask::has_room() const noexcept {
@@ -43,12 +47,16 @@ bool RateLimiterTask::has_room() const noexcept {
 // Both views have the same strides, so the bytes between their elements may go along.
 void RateLimiterTask::copy(std::byte *to, const std::byte *from, cudaStream_t stream) {
   const MemLoc loc = tensor_.mem_loc;
-  if (loc == MemLoc::Host) {
+  if (loc == MemLoc::Host)
     std::memcpy(to, from, tensor_.num_bytes());
-  } else {
+  else
     device_.copy(to, loc, from, loc, tensor_.num_bytes(), stream);
-    device_.synchronize(stream);
-  }
+}
+
+// The slot that tensor `tensor` goes to may still be read on the device.
+void RateLimiterTask::wait_for_slot(uint64_t tensor) {
+  if (!drops_ && tensor >= slots_.size())
+    released_.take(tensor - slots_.size());
 }
 
 std::optional<core::TView> RateLimiterTask::acquire_input(int index) {
@@ -58,7 +66,9 @@ std::optional<core::TView> RateLimiterTask::acquire_input(int index) {
     return std::nullopt;
   lent_in_ = true;
   core::Storage &storage = storage_access().owned_input_storage(0);
-  storage.ptr = slots_[slot_of(pushed_.load(std::memory_order_relaxed))].get();
+  const uint64_t tensor = pushed_.load(std::memory_order_relaxed);
+  wait_for_slot(tensor);
+  storage.ptr = slots_[slot_of(tensor)].get();
   return core::TView{tensor_, &storage};
 }
 
@@ -95,12 +105,15 @@ OpResult RateLimiterTask::try_push(core::AsyncPushCtx &ctx) {
     storage_access().owned_input_storage(0).ptr = nullptr;
     lent_in_ = false;
   } else {
+    wait_for_slot(tensor);
     copy(slots_[slot].get() + tensor_.offset, ctx.inputs[0].data(), producer_stream_);
   }
   std::vector<core::FrameRecord> &records = records_[slot];
   const bool known = !ctx.input_records.empty() && ctx.input_records[0].size() == records.size();
   for (size_t i = 0; i < records.size(); ++i)
     records[i] = known ? ctx.input_records[0][i] : core::FrameRecord{};
+  mark_of_[slot] = writes_++;
+  written_.mark(mark_of_[slot]);
   publish(tensor);
   return OpResult::Ok;
 }
@@ -123,9 +136,8 @@ size_t RateLimiterTask::take(uint64_t tensor, std::span<core::FrameRecord> out) 
 OpResult RateLimiterTask::try_pop(core::AsyncPopCtx &ctx) {
   if (is_cancelled(ctx.cancelled))
     return OpResult::Cancelled;
-  if (lent_out_)
-    throw std::logic_error("internal error: RateLimiter: try_pop before release_output");
-  const uint64_t tensor = freed_.load(std::memory_order_relaxed);
+  settle();
+  const uint64_t tensor = popped_.load(std::memory_order_relaxed);
   if (pushed_.load(std::memory_order_acquire) == tensor) {
     if (!ended_.load(std::memory_order_acquire))
       return OpResult::NotReady;
@@ -139,36 +151,54 @@ OpResult RateLimiterTask::try_pop(core::AsyncPopCtx &ctx) {
   next_ = now + period_;
   const size_t slot = take(
       tensor, ctx.output_records.empty() ? std::span<core::FrameRecord>() : ctx.output_records[0]);
+  written_.take(mark_of_[slot]);
   std::byte *memory = slots_[slot].get();
   if (owns_output_) {
     storage_access().owned_output_storage(0).ptr = memory;
-    lent_out_ = true;
     return OpResult::Ok;
   }
   copy(ctx.outputs[0].data(), memory + tensor_.offset, consumer_stream_);
-  freed_.store(tensor + 1, std::memory_order_release);
+  free_oldest();
   return OpResult::Ok;
+}
+
+// The oldest tensor that was popped has been read, or will have been when the stream gets here.
+void RateLimiterTask::free_oldest() {
+  released_.mark(released_count_++);
+  if (!drops_ || !device_.is_gpu())
+    freed_.store(released_count_, std::memory_order_release);
+}
+
+// Dropping: the producer is lent slots that the device has really read.
+void RateLimiterTask::settle() {
+  if (freed_.load(std::memory_order_relaxed) == released_count_)
+    return;
+  released_.finish(released_count_ - 1);
+  freed_.store(released_count_, std::memory_order_release);
 }
 
 void RateLimiterTask::release_output(int index) {
   if (index != 0 || !owns_output_)
     throw std::out_of_range("RateLimiter: output " + std::to_string(index) + " is not its own");
-  if (!std::exchange(lent_out_, false))
+  if (released_count_ == popped_.load(std::memory_order_relaxed))
     return;
   storage_access().owned_output_storage(0).ptr = nullptr;
-  freed_.store(freed_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  free_oldest();
 }
 
 std::optional<std::chrono::steady_clock::time_point> RateLimiterTask::ready_at() {
   const bool pending =
-      pushed_.load(std::memory_order_acquire) != freed_.load(std::memory_order_relaxed);
-  return pending && !lent_out_ ? std::optional(next_) : std::nullopt;
+      pushed_.load(std::memory_order_acquire) != popped_.load(std::memory_order_relaxed);
+  return pending ? std::optional(next_) : std::nullopt;
 }
 
 void RateLimiterTask::begin_run() {
   abandon_input(0);
-  if (std::exchange(lent_out_, false))
+  if (owns_output_ && released_count_ != popped_)
     storage_access().owned_output_storage(0).ptr = nullptr;
+  released_count_ = writes_ = 0;
+  written_.begin_run();
+  released_.begin_run();
   for (auto &records : records_)
     std::fill(records.begin(), records.end(), core::FrameRecord{});
   pushed_ = freed_ = popped_ = dropped_ = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "holoflow/core/tasks.hh"
+#include "holoflow/device/hand_over.hh"
 #include "holoflow/runtime/device.hh"
 #include "holoflow/runtime/rim.hh"
 
@@ -26,7 +27,9 @@ using RateClock = std::function<std::chrono::steady_clock::time_point()>;
 ///   time has come → release_output frees it
 ///
 /// Slots are memory that input and output share, so nothing is copied; a side that yielded its
-/// slot copies, and waits for its stream before it publishes. There are two of them, more only
+/// slot copies. Slots are handed over while the work on them is still enqueued (see HandOver); a
+/// tensor that the limiter may drop rather than wait for counts as freed once the device has read
+/// it, which the next pop waits for. There are two of them, more only
 /// where another path of the graph makes the consumer start later. Tensors are counted by pushed
 /// and freed: tensor k lies in slot order[k mod the number of slots]. One producer and one
 /// consumer, lock-free where the producer waits.
@@ -64,6 +67,9 @@ private:
   void publish(uint64_t tensor);
   size_t take(uint64_t tensor, std::span<core::FrameRecord> records);
   void copy(std::byte *to, const std::byte *from, cudaStream_t stream);
+  void wait_for_slot(uint64_t tensor);
+  void free_oldest();
+  void settle();
 
   const core::TDesc tensor_;
   const std::chrono::nanoseconds period_;
@@ -77,9 +83,13 @@ private:
   std::vector<runtime::MemoryBlock> slots_;
   std::vector<std::vector<core::FrameRecord>> records_;  // by slot, handed over with it
   std::vector<size_t> order_;  // slots by tensor; only the producer changes it
+  std::vector<uint64_t> mark_of_;  // by slot, handed over with it: which write filled it
+  uint64_t writes_ = 0;  // producer's
+  runtime::HandOver written_;  // by write
+  runtime::HandOver released_;  // by tensor
 
   bool lent_in_ = false;  // producer's: acquired, not yet pushed
-  bool lent_out_ = false;  // consumer's: popped, not yet released
+  uint64_t released_count_ = 0;  // consumer's: freed, or dropping, to be freed by settle()
   std::chrono::steady_clock::time_point next_ = {};  // consumer's: no tensor leaves before
 
   alignas(64) std::atomic<uint64_t> pushed_ = 0;

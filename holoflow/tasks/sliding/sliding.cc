@@ -74,6 +74,7 @@ InferResult infer_sliding(
     output.media->records.reset();
   InferResult result;
   result.kind = core::TaskKind::Async;
+  result.hands_over_by_event = true;
   result.input_descs.assign(inputs.begin(), inputs.end());
   result.output_descs = {output};
   result.own_memory = {ring_of(input, slots)};

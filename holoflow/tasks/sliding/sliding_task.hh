@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "holoflow/core/tasks.hh"
+#include "holoflow/device/hand_over.hh"
 #include "holoflow/runtime/device.hh"
 #include "holoflow/runtime/rim.hh"
 #include "holoflow/tasks/task_spec.hh"
@@ -98,6 +99,9 @@ private:
   const cudaStream_t consumer_stream_;
   runtime::MemoryBlock ring_;
   std::vector<core::FrameRecord> records_;  // by slot
+  std::vector<uint64_t> push_of_;  // by slot: which push wrote it
+  uint64_t pushes_ = 0;  // the producer's
+  runtime::HandOver written_, released_;  // by push, by pop
   std::vector<uint8_t> valid_;  // of the push at hand, one or one per frame; empty = all are
   uint64_t to_discard_ = 0;
 

@@ -135,7 +135,11 @@ struct CompilerConfig {
   /// CPU), 0 = no limit. More makes compilation fail with the bill.
   size_t memory_budget = 0;
   Replay replay = Replay::Auto;
+  /// Iterations that a section on a GPU may enqueue before the first of them has been read by the
+  /// host tasks at its end; each takes memory of its own. From 0 to 16.
   int lag = 2;
+  /// For the search of errors: false makes every section wait for its stream in each iteration.
+  bool overlap = true;
 };
 
 /// Compiles graphs for the tasks of one registry.

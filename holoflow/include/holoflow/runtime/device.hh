@@ -49,6 +49,26 @@ public:
   /// Whether the recorded work has finished.
   [[nodiscard]] virtual bool query(DeviceEvent event) = 0;
 
+  /// As create_event, for milliseconds_between.
+  [[nodiscard]] virtual DeviceEvent create_timed_event() { return create_event(); }
+  /// Time between two finished records of timed events, 0 where the device measures none.
+  [[nodiscard]] virtual double milliseconds_between(DeviceEvent begin, DeviceEvent end) {
+    (void)begin, (void)end;
+    return 0.0;
+  }
+
+  /// Whether copies from this Host memory overlap with what the host does. Never throws for memory
+  /// that the device knows nothing of.
+  [[nodiscard]] virtual bool is_page_locked(const std::byte *memory) {
+    (void)memory;
+    return true;
+  }
+
+  /// Names what the calling thread does for the device vendor's profiler. Nested; cheap where no
+  /// profiler listens.
+  virtual void begin_range(const char *name) noexcept { (void)name; }
+  virtual void end_range() noexcept {}
+
   /// Copies `bytes` in stream order, between any two locations.
   virtual void copy(
       std::byte *to, core::MemLoc to_loc, const std::byte *from, core::MemLoc from_loc,
@@ -152,8 +172,12 @@ private:
 /// Owns an event, null on the CPU.
 class Event {
 public:
+  enum class Kind { Ordering, Timed };
+
   Event() = default;
-  explicit Event(Device &device) : device_(&device), event_(device.create_event()) {}
+  explicit Event(Device &device, Kind kind = Kind::Ordering)
+      : device_(&device),
+        event_(kind == Kind::Timed ? device.create_timed_event() : device.create_event()) {}
   Event(Event &&other) noexcept { swap(other); }
   Event &operator=(Event &&other) noexcept {
     Event(std::move(other)).swap(*this);

@@ -58,6 +58,12 @@ struct GraphPlan {
   std::vector<EdgePlan> edges;
 };
 
+/// A Host storage with one piece of memory for each iteration in flight, `stride` bytes apart.
+struct LaggedStorage {
+  int sid = 0;
+  size_t stride = 0;
+};
+
 /// Nodes that one thread and one stream run in order. Indices point into GraphPlan::nodes.
 struct Section {
   int id = 0;
@@ -67,6 +73,10 @@ struct Section {
   std::vector<size_t> async_cons;  ///< popped before the synchronous nodes
   std::vector<size_t> async_prod;  ///< pushed after them
   int device = -1;
+  size_t lag = 0;  ///< iterations whose tail may be outstanding when the next one begins
+  std::vector<size_t> tail = {};  ///< the last of sync_topo: what only reads results on the host
+  std::vector<LaggedStorage> lagged = {};  ///< between the other nodes and the tail
+  bool overlap = true;  ///< false: the stream is waited for in every iteration
 };
 
 /// Resolves a node's slots to storages; owned slots only are reachable through IOStorageAccess.
@@ -99,6 +109,31 @@ struct NodeMetrics {
   double host_throughput_bytes_per_second = 0.0;
   double device_throughput_bytes_per_second = 0.0;
   uint64_t sample_count = 0;
+  /// On the device, by its own events, mean of the runs that were sampled; 0 where none was.
+  double average_device_duration_ms = 0.0;
+  /// Part of the time in which a section waited for this node: a source without frames, a queue
+  /// that was empty or full, a device that was not done.
+  double waiting_share = 0.0;
+  /// Asynchronous nodes: frames held, mean of what pushes and pops found.
+  double average_fill = 0.0;
+};
+
+/// Where a section's time went in the last interval. Shares are parts of that interval.
+struct SectionMetrics {
+  double iterations_per_second = 0.0;
+  double host_share = 0.0;  ///< the thread ran tasks
+  double upstream_share = 0.0;  ///< it waited for a source or an empty queue
+  double downstream_share = 0.0;  ///< it waited for a full queue
+  double device_share = 0.0;  ///< it waited for its stream
+  double upload_share = 0.0;  ///< the stream copied Host to Device, by sampled events
+  double compute_share = 0.0;  ///< the stream ran anything else
+  double download_share = 0.0;  ///< the stream copied Device to Host
+  double upload_bytes_per_second = 0.0;
+  double download_bytes_per_second = 0.0;
+  double device_bytes_per_second = 0.0;  ///< read and written by its tasks
+  /// upload, compute, download, host, upstream or downstream: the largest share; "" before the
+  /// first interval.
+  std::string limiter = {};
 };
 
 /// Frames of one Input, asynchronous node or Output: entered = left + dropped + skipped + failed +
@@ -142,6 +177,14 @@ public:
   void set_metrics_interval(std::chrono::milliseconds interval);
   /// By node name; the rates of the last complete interval, totals in sample_count.
   [[nodiscard]] std::map<std::string, NodeMetrics> metrics() const;
+  /// By section name; as metrics().
+  [[nodiscard]] std::map<std::string, SectionMetrics> section_metrics() const;
+
+  /// Keeps the last `spans` spans of each section from the next start() on; 0 keeps none.
+  void set_trace(size_t spans);
+  /// What the sections did, as Chrome's trace format: host spans and, where they were sampled,
+  /// device spans on one clock. After wait().
+  [[nodiscard]] nlohmann::json trace() const;
 
   [[nodiscard]] bool ui_try_send(const std::string &node_id, nlohmann::json &&data) noexcept;
   [[nodiscard]] std::optional<holoflow_event::Event> ui_try_receive() noexcept;
