@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// How tests steer and count the emulated GPU: faults to play, calls that came, what is alive.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "holoflow/core/error.hh"
+#include "holoflow/runtime/device.hh"
+
+namespace holoflow::emulated {
+
+/// The other face of the emulated GPU. Safe from any thread.
+class Control {
+public:
+  virtual ~Control() = default;
+
+  /// Device::wait(stream, event) does nothing: the device-side wait that somebody forgot.
+  virtual void lose_waits(bool on) = 0;
+  /// Device::record does nothing: the event keeps its former meaning.
+  virtual void lose_records(bool on) = 0;
+  /// Device::synchronize(event) returns at once: the host-side wait that somebody forgot.
+  virtual void skip_host_waits(bool on) = 0;
+  /// The call-th following call that may fail (allocate, create_stream, create_event, record, wait,
+  /// synchronize, query, copy, and the launch of a task's work) does nothing and throws
+  /// core::DeviceError, once: "emulated GPU: call 3 failed: record". 0: none.
+  virtual void fail_call(uint64_t call) = 0;
+  /// No faults, and the counts of calls begin anew. What is alive stays counted.
+  virtual void reset() = 0;
+
+  /// Since the last reset: the calls that may fail, and some of them.
+  [[nodiscard]] virtual uint64_t calls() const = 0;
+  [[nodiscard]] virtual uint64_t stream_synchronisations() const = 0;
+  [[nodiscard]] virtual uint64_t event_synchronisations() const = 0;
+  [[nodiscard]] virtual uint64_t allocations() const = 0;
+
+  [[nodiscard]] virtual size_t live_allocations() const = 0;
+  [[nodiscard]] virtual size_t live_events() const = 0;
+  [[nodiscard]] virtual size_t live_streams() const = 0;
+  /// Operations that wait in all streams.
+  [[nodiscard]] virtual size_t pending() const = 0;
+  /// Blocks that were written after they had been freed, since the process began: work that was
+  /// still pending then wrote into them. Where AddressSanitizer is on it ends the program instead.
+  [[nodiscard]] virtual uint64_t written_after_free() = 0;
+};
+
+/// The emulated GPU, or null where GPU 0 is a real one or there is none.
+[[nodiscard]] inline Control *control() {
+  try {
+    return dynamic_cast<Control *>(&runtime::cuda_device(0));
+  } catch (const core::DeviceError &) {
+    return nullptr;
+  }
+}
+
+}  // namespace holoflow::emulated

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// An emulated GPU whose streams run as late as a real one's ever may: a test of who waits for whom.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "holoflow/runtime/device.hh"
+#include "tests/emulated/control.hh"
+
+namespace holoflow::emulated {
+
+/// A device in host memory. A stream is a queue of operations, and none of them runs before
+/// somebody on the host waits for it:
+///
+///   copy, launch ──► stream A:  [work] [work] [reach m] …
+///                    stream B:  [await m] [work] …          record makes m, wait awaits it
+///
+/// Waiting for a stream runs all of it, waiting for an event runs its stream up to the mark that
+/// was recorded last. An await first runs the other stream up to its mark, on the waiting thread.
+/// A mark is made by one record and never used again, so recording an event anew changes nothing
+/// for those who await its older marks. An event that was never recorded has happened.
+///
+/// So that those who ask instead of waiting get on too, query runs one operation after it has
+/// answered; a stream that holds more than `longest_queue` operations runs its oldest.
+///
+/// Work reads and writes memory when it runs, pageable host memory too (CUDA would have copied that
+/// before it returns). New memory is filled with 0xA5, freed memory with 0xDB; it is given back
+/// once nothing is pending, so that late writes into it are seen and hurt nobody.
+///
+/// Threads: one mutex guards everything, and work runs under it. It must not call the device.
+/// Errors: what work throws is thrown by the next wait, once, as an error of CUDA would.
+class LateDevice final : public runtime::Device, public Control {
+public:
+  using Work = std::function<void()>;
+  static constexpr size_t longest_queue = 256;
+  static constexpr size_t memory_bytes = size_t{4} << 30;
+
+  /// What a kernel would be: work in stream order.
+  void launch(cudaStream_t stream, Work work);
+
+  [[nodiscard]] std::string name() const override { return "emulated GPU"; }
+  [[nodiscard]] int index() const noexcept override { return 0; }
+  [[nodiscard]] std::byte *allocate(core::MemLoc loc, size_t bytes) override;
+  void free(core::MemLoc loc, std::byte *ptr) noexcept override;
+  [[nodiscard]] cudaStream_t create_stream() override;
+  void destroy_stream(cudaStream_t stream) noexcept override;
+  void synchronize(cudaStream_t stream) override;
+  [[nodiscard]] runtime::DeviceEvent create_event() override;
+  void destroy_event(runtime::DeviceEvent event) noexcept override;
+  void record(runtime::DeviceEvent event, cudaStream_t stream) override;
+  void wait(cudaStream_t stream, runtime::DeviceEvent event) override;
+  void synchronize(runtime::DeviceEvent event) override;
+  [[nodiscard]] bool query(runtime::DeviceEvent event) override;
+  void copy(
+      std::byte *to, core::MemLoc to_loc, const std::byte *from, core::MemLoc from_loc,
+      size_t bytes, cudaStream_t stream) override;
+  int select() override { return 0; }
+  void restore(int) noexcept override {}
+  void clear_last_error() noexcept override {}
+
+  void lose_waits(bool on) override;
+  void lose_records(bool on) override;
+  void skip_host_waits(bool on) override;
+  void fail_call(uint64_t call) override;
+  void reset() override;
+  [[nodiscard]] uint64_t calls() const override;
+  [[nodiscard]] uint64_t stream_synchronisations() const override;
+  [[nodiscard]] uint64_t event_synchronisations() const override;
+  [[nodiscard]] uint64_t allocations() const override;
+  [[nodiscard]] size_t live_allocations() const override;
+  [[nodiscard]] size_t live_events() const override;
+  [[nodiscard]] size_t live_streams() const override;
+  [[nodiscard]] size_t pending() const override;
+  [[nodiscard]] uint64_t written_after_free() override;
+
+private:
+  struct StreamQueue;
+  struct Mark {
+    StreamQueue *queue;  // lives while the mark is not reached
+    bool reached = false;
+  };
+  struct Reach {
+    std::shared_ptr<Mark> mark;  // shared with its event and those who await it
+  };
+  struct Await {
+    std::shared_ptr<Mark> mark;
+  };
+  struct StreamQueue {
+    std::deque<std::variant<Work, Reach, Await>> operations;
+  };
+  struct Faults {
+    bool lose_waits = false, lose_records = false, skip_host_waits = false;
+    uint64_t call = 0;  // that fails, as it was asked for
+    uint64_t calls_left = 0;  // until then
+  };
+  struct Counts {
+    uint64_t calls = 0, streams = 0, events = 0, allocations = 0;
+  };
+  struct Grave {
+    std::byte *ptr;
+    size_t bytes;
+  };
+
+  void count_call(const char *name);
+  [[nodiscard]] StreamQueue &queue_of(cudaStream_t stream);
+  [[nodiscard]] std::shared_ptr<Mark> &mark_of(runtime::DeviceEvent event);
+  void enqueue(StreamQueue &queue, std::variant<Work, Reach, Await> operation);
+  void run_oldest(StreamQueue &queue);
+  void run_all(StreamQueue &queue);
+  void run_up_to(Mark &mark);
+  void advance(StreamQueue &queue);
+  void throw_failure();
+  [[nodiscard]] size_t count_pending() const;
+  void empty_graves();
+
+  mutable std::mutex mutex_;  // guards everything below; held while work runs
+  uint64_t last_handle_ = 0;  // handles are numbers and never come again
+  StreamQueue own_;  // takes what comes with the null stream; empty again when a call returns
+  std::map<cudaStream_t, StreamQueue> streams_;
+  std::map<runtime::DeviceEvent, std::shared_ptr<Mark>> events_;  // null: never recorded
+  std::map<std::byte *, size_t> memory_;
+  size_t bytes_in_use_ = 0;
+  std::vector<Grave> graves_;
+  uint64_t written_after_free_ = 0;
+  std::exception_ptr failure_;  // of work, not thrown yet
+  Faults faults_;
+  Counts counts_;
+};
+
+/// The one of the module. Never destroyed: threads may still free memory while static objects go.
+[[nodiscard]] LateDevice &late_device();
+
+}  // namespace holoflow::emulated
