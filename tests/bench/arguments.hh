@@ -19,12 +19,6 @@ struct Arguments {
   [[nodiscard]] size_t number(size_t index, size_t otherwise) const;
 };
 
-struct Size {
-  size_t width, height;
-};
-/// "640x480". Throws std::invalid_argument.
-[[nodiscard]] Size parse_size(const std::string &text);
-
 /// Throws std::invalid_argument for an option that is not in `known` or lacks its value.
 [[nodiscard]] Arguments parse_arguments(
     int argc, char **argv, const std::vector<std::string> &known);

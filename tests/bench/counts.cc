@@ -27,6 +27,7 @@
 #include "holoflow/core/error.hh"
 #include "holoflow/runtime/device.hh"
 #include "holoflow/tools/measuring.hh"
+#include "holoflow/tools/number_text.hh"
 #include "pipeline_graph.hh"
 
 namespace {
@@ -119,7 +120,8 @@ struct Work {
 Work work_of(const bench::Arguments &arguments) {
   Work work{};
   const auto size_text = arguments.text("--size");
-  const auto size = size_text.empty() ? bench::Size{512, 512} : bench::parse_size(size_text);
+  const auto size =
+      size_text.empty() ? tools::FrameSize{512, 512} : tools::parse_frame_size(size_text);
   work.warm_up = arguments.number(1, 500);
   work.size = {
       size.width, size.height, arguments.number(0, 5000) + work.warm_up + frames_at_the_end};

@@ -14,6 +14,7 @@
 #include "holoflow/core/error.hh"
 #include "holoflow/runtime/device.hh"
 #include "holoflow/tools/measuring.hh"
+#include "holoflow/tools/number_text.hh"
 #include "pipeline_graph.hh"
 
 namespace {
@@ -25,7 +26,7 @@ using bench::PipelineSize;
 constexpr size_t band_pass_runs = 3;  // of each size, at most
 
 /// As many frames as take about a third of a second where the link or the host is the limit.
-size_t frames_of(const bench::Size &size) {
+size_t frames_of(const tools::FrameSize &size) {
   constexpr double link_bytes_per_second = 45e9, host_seconds = 25e-6;
   const double bytes = static_cast<double>(size.width) * static_cast<double>(size.height);
   return static_cast<size_t>(0.33 / std::max(bytes / link_bytes_per_second, host_seconds)) + 1;
@@ -65,7 +66,7 @@ void measure_pair(
   figures.late_latency.push_back(run.late_latency_us);
 }
 
-Figures measure(core::Registry &registry, const bench::Size &size, size_t pairs) {
+Figures measure(core::Registry &registry, const tools::FrameSize &size, size_t pairs) {
   const PipelineSize full{size.width, size.height, frames_of(size)};
   const PipelineSize half{size.width, size.height, full.frames / 2 + 1};
   Figures warm_up, figures;
@@ -79,7 +80,7 @@ Figures measure(core::Registry &registry, const bench::Size &size, size_t pairs)
   return figures;
 }
 
-void print(const bench::Size &size, const Figures &figures) {
+void print(const tools::FrameSize &size, const Figures &figures) {
   using tools::median;
   std::printf(
       "%5zu x %-5zu | loop %9.0f | graph %9.0f | ratio %.3f | cores %.2f | band-pass %9.0f | "
@@ -90,7 +91,7 @@ void print(const bench::Size &size, const Figures &figures) {
   std::fflush(stdout);
 }
 
-nlohmann::json to_json(const bench::Size &size, const Figures &figures) {
+nlohmann::json to_json(const tools::FrameSize &size, const Figures &figures) {
   using tools::summary;
   return {
       {"width", size.width},
@@ -108,10 +109,10 @@ nlohmann::json to_json(const bench::Size &size, const Figures &figures) {
 
 void measure_all(const bench::Arguments &arguments) {
   const size_t pairs = arguments.number(0, 5);
-  std::vector<bench::Size> sizes;
+  std::vector<tools::FrameSize> sizes;
   if (const auto given = arguments.options.find("--size"); given != arguments.options.end())
     for (const auto &text : given->second)
-      sizes.push_back(bench::parse_size(text));
+      sizes.push_back(tools::parse_frame_size(text));
   else
     sizes = {{128, 128}, {512, 512}, {1920, 1080}, {4096, 4096}};
   core::Registry registry;

@@ -20,6 +20,7 @@
 #include "holoflow/runtime/compiler.hh"
 #include "holoflow/runtime/graph_runner.hh"
 #include "holoflow/tools/measuring.hh"
+#include "holoflow/tools/number_text.hh"
 
 namespace {
 
@@ -218,7 +219,7 @@ void measure(const bench::Arguments &arguments) {
   const size_t repetitions = arguments.number(0, 7);
   const size_t iterations = arguments.number(1, 100'000);
   const auto idle_text = arguments.text("--idle-seconds");
-  const double idle_seconds = idle_text.empty() ? 3 : std::stod(idle_text);
+  const double idle_seconds = idle_text.empty() ? 3 : tools::parse_seconds(idle_text);
   core::Registry registry;
   register_builtin_tasks(registry);
   registry.register_sync("Ticks", std::make_unique<TicksFactory>());
