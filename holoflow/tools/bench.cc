@@ -131,6 +131,8 @@ std::string to_text(const LoadedGraph &loaded, const BenchResult &result) {
         "{:.1f} GB/s back, {:.0f} %\n",
         result.link->rates.to_device * 1e-9, result.link->share_to_device * 100,
         result.link->rates.to_host * 1e-9, result.link->share_to_host * 100);
+  if (result.last.frames_out == 0)
+    text += "nothing came out: a window of the graph needs more frames; say --frames\n";
   text += "frames at each node:\n";
   for (const auto &[node, ledger] : result.last.ledger)
     text += ledger_line(node, ledger);
@@ -202,7 +204,8 @@ void add_bench(CLI::App &app, int &status) {
   add_like_argument(*command, arguments->graph);
   command
       ->add_option(
-          "--size", arguments->size, "WIDTHxHEIGHT: grey frames for Inputs that --caps and --like leave out")
+          "--size", arguments->size,
+          "WIDTHxHEIGHT: grey frames for Inputs that --caps and --like leave out")
       ->check(checked_by(parse_frame_size, "SIZE"));
   auto *frames =
       command->add_option("--frames", arguments->frames, "Frames of each Input and repetition")
