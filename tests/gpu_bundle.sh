@@ -44,7 +44,7 @@ copy_project() {
   ln -s ../../holoflow/libholoflow.so.0 "$bundle/tests/shared_cudart/libholoflow.so.0"
   find "$tree/holoflow/tools" -maxdepth 1 -type f -executable \
     -exec cp {} "$bundle/holoflow/tools/" \;
-  # Programs, and libraries that tests load themselves.
+  # Programs, and libraries that tests load themselves: modules, the counting shim.
   (cd "$tree" && find tests examples -type f -executable -not -path 'tests/shared_cudart/*' \
     -exec cp --parents {} "../../$bundle/" \; 2>/dev/null) || true
   find "$bundle" -type f -exec strip --strip-unneeded {} \;
@@ -73,7 +73,7 @@ copy_libraries() {
   find "$bundle" -type f \( -executable -o -name '*.so*' \) -not -name '*.sh' -not -name '*.py' \
     -exec ldd {} \; 2>/dev/null |
     awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
-    grep -vE "$theirs" | grep -v /libholoflow |
+    grep -vE "$theirs" | grep -vE '/lib(holoflow|fake-cudart)' |
     xargs -r -I{} cp -Ln {} "$runtime/"
 }
 

@@ -11,6 +11,7 @@ namespace holoflow::tools {
 enum Status { Good = 0, Bad = 1, Usage = 2 };
 
 // Each adds its sub-command, which sets `status` when it runs. In the file of the same name.
+void add_bench(CLI::App &app, int &status);
 void add_check(CLI::App &app, int &status);
 void add_plan(CLI::App &app, int &status);
 void add_tasks(CLI::App &app, int &status);

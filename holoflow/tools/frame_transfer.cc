@@ -16,6 +16,7 @@
 #include "holoflow/runtime/graph_runner.hh"
 #include "holoflow/runtime/rim.hh"
 #include "holoflow/tasks/input_output/frame_layout.hh"
+#include "holoflow/tools/first_error.hh"
 
 namespace holoflow::tools {
 
@@ -66,28 +67,6 @@ private:
   size_t frames_ = 0;
   bool drawn_ = false;
   Clock::time_point last_ = {};
-};
-
-/// The first error of any thread.
-class FirstError {
-public:
-  /// True where it is the first.
-  bool keep(std::exception_ptr error) {
-    const std::lock_guard lock(mutex_);
-    if (error_ != nullptr)
-      return false;
-    error_ = std::move(error);
-    return true;
-  }
-  void rethrow() {
-    const std::lock_guard lock(mutex_);
-    if (error_ != nullptr)
-      std::rethrow_exception(error_);
-  }
-
-private:
-  std::mutex mutex_;  // guards error_
-  std::exception_ptr error_;
 };
 
 class Transfer {

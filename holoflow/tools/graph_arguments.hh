@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What check, plan and run take alike: a graph, what its Inputs get, a device.
+// What bench, check, plan and run take alike: a graph, what its Inputs get, a device.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -33,6 +33,7 @@ int run_command_line(int argc, char **argv) {
   add_plan(app, status);
   add_tasks(app, status);
   add_run(app, status);
+  add_bench(app, status);
   add_doctor(app, status);
   try {
     app.parse(argc, argv);

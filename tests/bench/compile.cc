@@ -14,6 +14,7 @@
 
 #include "holoflow/builtin_tasks.hh"
 #include "holoflow/compiler/passes.hh"
+#include "holoflow/tools/measuring.hh"
 
 namespace {
 
@@ -73,12 +74,6 @@ GraphSpec make_queues(size_t nodes) {
   return graph.add_node("out", "Output").connect(last, 0, "out", 0);
 }
 
-double median(std::vector<double> values) {
-  std::nth_element(
-      values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 struct Pass {
   const char *name;
   void (*run)(compiler::Plan &);
@@ -120,9 +115,9 @@ void measure(
     if (i > 0)
       totals.push_back(total);
   }
-  std::printf("%-8s %6zu nodes  %8.3f ms ", shape, size, median(totals));
+  std::printf("%-8s %6zu nodes  %8.3f ms ", shape, size, tools::median(totals));
   for (size_t pass = 0; pass < passes.size(); ++pass)
-    std::printf(" %s %.3f", passes[pass].name, median(times[pass]));
+    std::printf(" %s %.3f", passes[pass].name, tools::median(times[pass]));
   std::printf("\n");
 }
 

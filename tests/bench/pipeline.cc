@@ -1,222 +1,140 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Frames per second of graphs on the GPU beside the hand-written loop, in one process, in turn.
 //
-//   bench_pipeline [PAIRS]      PAIRS interleaved measurements of each size (default 5)
+//   bench_pipeline [PAIRS] [--size WIDTHxHEIGHT]… [--json FILE]
+//
+// PAIRS interleaved measurements of each size (default 5); without --size four sizes.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <ctime>
 #include <string>
 #include <vector>
 
+#include "arguments.hh"
 #include "hand_written_loop.hh"
-#include "holoflow/builtin_tasks.hh"
-#include "holoflow/runtime/compiler.hh"
+#include "holoflow/core/error.hh"
+#include "holoflow/runtime/device.hh"
+#include "holoflow/tools/measuring.hh"
+#include "holoflow/tools/number_text.hh"
+#include "pipeline_graph.hh"
 
 namespace {
 
 using namespace holoflow;
+using bench::HostWait;
+using bench::PipelineSize;
 
-struct Size {
-  size_t width, height, frames;
-};
-constexpr Size sizes[] = {
-    {128, 128, 20000}, {512, 512, 10000}, {1920, 1080, 4000}, {4096, 4096, 800}};
+constexpr size_t band_pass_runs = 3;  // of each size, at most
 
-/// Byte `i` of every frame.
-int pattern(size_t i) {
-  return static_cast<uint8_t>(i * 7919 >> 3);
+/// As many frames as take about a third of a second where the link or the host is the limit.
+size_t frames_of(const tools::FrameSize &size) {
+  constexpr double link_bytes_per_second = 45e9, host_seconds = 25e-6;
+  const double bytes = static_cast<double>(size.width) * static_cast<double>(size.height);
+  return static_cast<size_t>(0.33 / std::max(bytes / link_bytes_per_second, host_seconds)) + 1;
 }
 
-/// Lends page-locked frames in turn, without writing them.
-class PinnedSource final : public core::ISyncTask {
-public:
-  PinnedSource(const core::TDesc &desc, size_t frames, int device) : left_(frames) {
-    for (size_t i = 0; i < ring; ++i) {
-      blocks_.emplace_back(runtime::cuda_device(device), core::MemLoc::Host, desc.num_bytes());
-      for (size_t k = 0; k < desc.num_bytes(); ++k)
-        blocks_.back().get()[k] = static_cast<std::byte>(pattern(k));
-    }
-  }
-  core::OpResult execute(core::SyncCtx &) override {
-    if (left_ == 0)
-      return core::OpResult::Eof;
-    --left_;
-    storage_access().owned_output_storage(0).ptr = blocks_[left_ % ring].get();
-    return core::OpResult::Ok;
-  }
-  void release_output(int) override { storage_access().owned_output_storage(0).ptr = nullptr; }
-
-private:
-  static constexpr size_t ring = 8;
-  std::vector<runtime::MemoryBlock> blocks_;
-  size_t left_;
+/// Everything measured at one size; one value for each pair.
+struct Figures {
+  std::vector<double> spin, block, graph, ratio, cores, latency, late_latency, band_pass;
 };
 
-class PinnedSourceFactory final : public core::ISyncTaskFactory {
-public:
-  core::InferResult infer(
-      std::span<const core::TDesc>, const nlohmann::json &settings) const override {
-    const auto height = settings.at("height").get<size_t>(),
-               width = settings.at("width").get<size_t>();
-    core::InferResult result;
-    result.output_descs = {core::TDesc({1, height, width}, core::DType::U8, core::MemLoc::Host)};
-    result.owned_outputs = {true};
-    result.const_outputs = {true};
-    return result;
-  }
-  std::unique_ptr<core::ISyncTask> create(
-      std::span<const core::TDesc> inputs, const nlohmann::json &settings,
-      const core::SyncCreateCtx &ctx) const override {
-    return std::make_unique<PinnedSource>(
-        infer(inputs, settings).output_descs[0], settings.at("frames").get<size_t>(), ctx.device);
-  }
-};
-
-/// Counts frames and checks the first bytes of each: 2·x + 1, saturated.
-class CheckingSink final : public core::ISyncTask {
-public:
-  explicit CheckingSink(bool element_wise) : element_wise_(element_wise) {}
-  core::OpResult execute(core::SyncCtx &ctx) override {
-    ++count;
-    const auto *data = reinterpret_cast<const uint8_t *>(ctx.inputs[0].data());
-    for (size_t i = 0; element_wise_ && i < 16; ++i)
-      if (data[i] != std::min(2 * pattern(i) + 1, 255))
-        throw std::runtime_error("wrong result");
-    return core::OpResult::Ok;
-  }
-  size_t count = 0;
-
-private:
-  bool element_wise_;
-};
-
-class CheckingSinkFactory final : public core::ISyncTaskFactory {
-public:
-  core::InferResult infer(
-      std::span<const core::TDesc> inputs, const nlohmann::json &) const override {
-    core::InferResult result;
-    result.input_descs.assign(inputs.begin(), inputs.end());
-    return result;
-  }
-  std::unique_ptr<core::ISyncTask> create(
-      std::span<const core::TDesc>, const nlohmann::json &settings,
-      const core::SyncCreateCtx &) const override {
-    return std::make_unique<CheckingSink>(settings.value("check", false));
-  }
-};
-
-core::GraphSpec graph(const Size &size, const std::vector<core::NodeSpec> &compute, bool check) {
-  core::GraphSpec spec;
-  std::vector<core::NodeSpec> nodes{
-      {"source",
-       "PinnedSource",
-       {{"width", size.width}, {"height", size.height}, {"frames", size.frames}}},
-      {"upload", "Upload", {}},
-      {"queue_in", "BatchQueue", {{"target_capacity", 8}}}};
-  nodes.insert(nodes.end(), compute.begin(), compute.end());
-  nodes.push_back({"queue_out", "BatchQueue", {{"target_capacity", 8}}});
-  nodes.push_back({"download", "Download", {}});
-  nodes.push_back({"sink", "CheckingSink", {{"check", check}}});
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (i > 0)
-      spec.connect(nodes[i - 1].name, 0, nodes[i].name, 0);
-    spec.add_node(nodes[i]);
-  }
-  return spec;
+bench::PipelineFigures run_graph(
+    core::Registry &registry, const PipelineSize &size, const std::vector<core::NodeSpec> &tasks,
+    bench::ResultCheck check) {
+  return bench::Pipeline(registry, size, tasks, check, runtime::CompilerConfig::Device::Cuda).run();
 }
 
-std::vector<core::NodeSpec> element_wise() {
-  return {
-      {"to_float", "Conversion", {{"target", "F32"}}},
-      {"scale", "Affine", {{"scale", 2.0}, {"offset", 1.0}}},
-      {"to_bytes", "Conversion", {{"target", "U8"}}}};
+/// The loop with both kinds of waiting and the graph; every second time the graph comes first.
+void measure_pair(
+    core::Registry &registry, const PipelineSize &size, bool graph_first, Figures &figures) {
+  const auto loop = [&] {
+    figures.spin.push_back(
+        bench::hand_written_loop(size.width, size.height, size.frames, HostWait::Spin));
+    figures.block.push_back(
+        bench::hand_written_loop(size.width, size.height, size.frames, HostWait::Block));
+  };
+  if (!graph_first)
+    loop();
+  const auto run =
+      run_graph(registry, size, bench::element_wise_tasks(), bench::ResultCheck::ElementWise);
+  if (graph_first)
+    loop();
+  figures.graph.push_back(run.frames_per_second);
+  figures.ratio.push_back(
+      run.frames_per_second / std::max(figures.spin.back(), figures.block.back()));
+  figures.cores.push_back(run.busy_cores);
+  figures.latency.push_back(run.median_latency_us);
+  figures.late_latency.push_back(run.late_latency_us);
 }
 
-std::vector<core::NodeSpec> band_pass() {
-  return {
-      {"to_float", "Conversion", {{"target", "F32"}}},
-      {"band", "Filter2D", {{"r_inner", 4}, {"s_inner", 2}, {"r_outer", 60}, {"s_outer", 8}}},
-      {"normalize", "Normalize", {}},
-      {"to_bytes", "Conversion", {{"target", "U8"}, {"strategy", "Scaled"}}}};
-}
-
-struct Figure {
-  double frames_per_second;
-  double busy_cores;
-};
-
-double cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-Figure run_graph(
-    core::Registry &registry, const Size &size, const std::vector<core::NodeSpec> &compute,
-    bool check) {
-  const runtime::CompilerConfig config{.device = runtime::CompilerConfig::Device::Cuda};
-  const auto output = runtime::Compiler(registry, config).compile(graph(size, compute, check));
-  runtime::Scheduler scheduler(output->graph, output->sections, output->resources);
-  const auto cpu_begin = cpu_seconds();
-  const auto begin = std::chrono::steady_clock::now();
-  scheduler.start();
-  scheduler.wait();
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  const auto cpu = cpu_seconds() - cpu_begin;
-  const auto counted = dynamic_cast<CheckingSink &>(*output->resources.tasks.at("sink")).count;
-  if (counted != size.frames)
-    throw std::runtime_error(
-        "the graph lost frames: " + std::to_string(counted) + " of " + std::to_string(size.frames));
-  return {static_cast<double>(size.frames) / seconds.count(), cpu / seconds.count()};
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-void measure(core::Registry &registry, const Size &size, int pairs) {
-  std::vector<double> loop, graph_fps, ratio, cores, band;
-  for (int i = 0; i < pairs; ++i) {
-    using bench::HostWait;
-    const double spin =
-        bench::hand_written_loop(size.width, size.height, size.frames, HostWait::Spin);
-    const double block =
-        bench::hand_written_loop(size.width, size.height, size.frames, HostWait::Block);
-    const auto figure = run_graph(registry, size, element_wise(), true);
-    loop.push_back(std::max(spin, block));
-    graph_fps.push_back(figure.frames_per_second);
-    ratio.push_back(figure.frames_per_second / loop.back());
-    cores.push_back(figure.busy_cores);
-  }
-  for (int i = 0; i < std::min(pairs, 3); ++i)
-    band.push_back(
-        run_graph(registry, {size.width, size.height, size.frames / 2}, band_pass(), false)
+Figures measure(core::Registry &registry, const tools::FrameSize &size, size_t pairs) {
+  const PipelineSize full{size.width, size.height, frames_of(size)};
+  const PipelineSize half{size.width, size.height, full.frames / 2 + 1};
+  Figures warm_up, figures;
+  measure_pair(registry, half, false, warm_up);
+  for (size_t i = 0; i < pairs; ++i)
+    measure_pair(registry, full, i % 2 == 1, figures);
+  for (size_t i = 0; i < std::min(pairs, band_pass_runs); ++i)
+    figures.band_pass.push_back(
+        run_graph(registry, half, bench::band_pass_tasks(), bench::ResultCheck::None)
             .frames_per_second);
+  return figures;
+}
+
+void print(const tools::FrameSize &size, const Figures &figures) {
+  using tools::median;
   std::printf(
-      "%5zu x %-5zu | loop %9.0f | graph %9.0f | ratio %.3f | cores %.2f | band-pass %9.0f\n",
-      size.width, size.height, median(loop), median(graph_fps), median(ratio), median(cores),
-      median(band));
+      "%5zu x %-5zu | loop %9.0f | graph %9.0f | ratio %.3f | cores %.2f | band-pass %9.0f | "
+      "latency %.0f µs, 99 %% below %.0f\n",
+      size.width, size.height, std::max(median(figures.spin), median(figures.block)),
+      median(figures.graph), median(figures.ratio), median(figures.cores),
+      median(figures.band_pass), median(figures.latency), median(figures.late_latency));
   std::fflush(stdout);
+}
+
+nlohmann::json to_json(const tools::FrameSize &size, const Figures &figures) {
+  using tools::summary;
+  return {
+      {"width", size.width},
+      {"height", size.height},
+      {"frames", frames_of(size)},
+      {"loop_spin_frames_per_second", summary(figures.spin)},
+      {"loop_block_frames_per_second", summary(figures.block)},
+      {"graph_frames_per_second", summary(figures.graph)},
+      {"ratio_to_better_loop", summary(figures.ratio)},
+      {"busy_cores", summary(figures.cores)},
+      {"median_latency_us", summary(figures.latency)},
+      {"latency_99_percent_us", summary(figures.late_latency)},
+      {"band_pass_frames_per_second", summary(figures.band_pass)}};
+}
+
+void measure_all(const bench::Arguments &arguments) {
+  const size_t pairs = arguments.number(0, 5);
+  std::vector<tools::FrameSize> sizes;
+  if (const auto given = arguments.options.find("--size"); given != arguments.options.end())
+    for (const auto &text : given->second)
+      sizes.push_back(tools::parse_frame_size(text));
+  else
+    sizes = {{128, 128}, {512, 512}, {1920, 1080}, {4096, 4096}};
+  core::Registry registry;
+  bench::register_pipeline_tasks(registry);
+  const std::string gpu = runtime::cuda_device().name();
+  std::printf("%s, frames per second, medians of %zu\n", gpu.c_str(), pairs);
+  auto report = tools::new_report("bench_pipeline", gpu);
+  report["pairs"] = pairs;
+  for (const auto &size : sizes) {
+    const Figures figures = measure(registry, size, pairs);
+    print(size, figures);
+    report["sizes"].push_back(to_json(size, figures));
+    if (const auto file = arguments.text("--json"); !file.empty())
+      tools::write_report(file, report);  // after each size: a run that is cut short leaves figures
+  }
 }
 
 }  // namespace
 
 int main(int argc, char **argv) {
-  int pairs = argc > 1 ? std::atoi(argv[1]) : 0;
-  if (pairs <= 0)
-    pairs = 5;
   try {
-    core::Registry registry;
-    register_builtin_tasks(registry);
-    registry.register_sync("PinnedSource", std::make_unique<PinnedSourceFactory>());
-    registry.register_sync("CheckingSink", std::make_unique<CheckingSinkFactory>());
-    std::printf(
-        "%s, frames per second, medians of %d\n", runtime::cuda_device().name().c_str(), pairs);
-    for (const auto &size : sizes)
-      measure(registry, size, pairs);
+    measure_all(bench::parse_arguments(argc, argv, {"--size", "--json"}));
   } catch (const core::DeviceError &error) {
     std::printf("skipped: %s\n", error.what());
   } catch (const std::exception &error) {

@@ -11,17 +11,20 @@ Usage: run.sh [tests|sanitizer|bench|pipeline|all] [FILTER]
   tests      every test program; with a GPU present, a test that finds none fails
   sanitizer  compute-sanitizer over the CUDA tests (skipped where it is not installed);
              SANITIZER_TOOL=racecheck or initcheck, default memcheck
-  bench      every benchmark
+  bench      every benchmark and `holoflow bench` with the example graphs; a JSON report beside
+             each log; BENCH_PAIRS=11 pairs of bench_pipeline
   pipeline   gst-launch-1.0 with holoflowbin on the GPU and on the CPU, results compared
   all        all of these, in this order (default)
 
-FILTER is GoogleTest's, for tests and sanitizer, and Google Benchmark's for bench.
-Logs go to $LOGS (default: logs/ beside this script). Environment: TEST_TIMEOUT in s (300).
+FILTER is GoogleTest's, for tests and sanitizer; for bench a part of the names of those to run.
+Logs go to $LOGS (default: logs/ beside this script). Environment: TEST_TIMEOUT and
+BENCH_TIMEOUT in s (300 each).
 EOF
 }
 
 logs=${LOGS:-$here/logs}
 test_timeout=${TEST_TIMEOUT:-300}
+bench_timeout=${BENCH_TIMEOUT:-300}
 mkdir -p "$logs"
 
 setup_environment() {
@@ -113,14 +116,47 @@ sanitizer() {
   done
 }
 
+# run_bench NAME COMMAND…: one benchmark, where the filter lets it.
+run_bench() {
+  local name=$1 log="$logs/$1.log" status=0
+  shift
+  case "$name" in *"$bench_filter"*) ;; *) return ;; esac
+  echo "== $name"
+  timeout "$bench_timeout" "$@" 2>&1 | tee "$log" || status=$?
+  if [ "$status" != 0 ]; then
+    fail "$name (exit status $status, $log)"
+  elif ! grep -q '^skipped:' "$log"; then
+    passed=$((passed + 1))
+  elif [ -n "${HOLOFLOW_REQUIRE_GPU:-}" ]; then
+    fail "$name found no GPU ($log)"
+  else
+    skipped=$((skipped + 1))
+  fi
+}
+
 bench() {
-  local program name status
+  local bench_filter=${1:-} program name size graph device=auto
+  [ -z "${HOLOFLOW_REQUIRE_GPU:-}" ] || device=cuda
   for program in "$here"/tests/bench/bench_*; do
     [ -x "$program" ] || continue
     name=$(basename "$program")
-    status=0
-    "$program" ${1:+--benchmark_filter="$1"} 2>&1 | tee "$logs/$name.log" || status=$?
-    if [ "$status" = 0 ]; then passed=$((passed + 1)); else fail "$name"; fi
+    case "$name" in
+      bench_pipeline)
+        run_bench "$name" "$program" "${BENCH_PAIRS:-11}" --json "$logs/$name.json" ;;
+      bench_counts)
+        for size in 128x128 512x512 1920x1080; do
+          run_bench "$name-$size" "$program" --size "$size" --json "$logs/$name-$size.json"
+        done
+        run_bench "$name-band-pass" "$program" --tasks band-pass --json "$logs/$name-band-pass.json" ;;
+      bench_scheduler) run_bench "$name" "$program" --json "$logs/$name.json" ;;
+      bench_compile) run_bench "$name" "$program" 11 ;;
+      *) run_bench "$name" "$program" ;;
+    esac
+  done
+  for graph in "$HOLOFLOW_SOURCE_ROOT"/examples/graphs/*.json; do
+    name=holoflow-bench-$(basename "$graph" .json)
+    run_bench "$name" holoflow bench "$graph" --size 1920x1080 \
+      --device "$device" --json "$logs/$name.json"
   done
 }
 

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What a frame costs in calls: each CUDA function and host allocations, counted in the steady
+// state.
+//
+//   bench_counts [FRAMES [WARM_UP]] [--size WxH] [--tasks element-wise|band-pass]
+//                [--device cuda|cpu] [--json FILE]
+//
+// Runs itself again with the counting shim preloaded and the CUDA module of tests/shared_cudart,
+// both of which it expects where the build tree and the GPU bundle have them. FRAMES (default 5000)
+// are counted behind WARM_UP (default 500) that are not.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "arguments.hh"
+#include "counting_shim.hh"
+#include "holoflow/core/error.hh"
+#include "holoflow/runtime/device.hh"
+#include "holoflow/tools/measuring.hh"
+#include "holoflow/tools/number_text.hh"
+#include "pipeline_graph.hh"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace holoflow;
+
+constexpr const char *mark = "HOLOFLOW_BENCH_UNDER_SHIM";
+// The last frames come while the sections before have ended: they are not the steady state.
+constexpr size_t frames_at_the_end = 32;
+
+void prepend(const char *variable, const std::string &value) {
+  const char *old = std::getenv(variable);
+  const std::string rest = old != nullptr && *old != '\0' ? std::string(":") + old : "";
+  setenv(variable, (value + rest).c_str(), 1);
+}
+
+[[noreturn]] void run_again_under_shim(char **argv) {
+  const fs::path program = fs::read_symlink("/proc/self/exe");
+  const fs::path folder = program.parent_path();
+  const fs::path shim = folder / "libholoflow-counting-shim.so";
+  if (!fs::exists(shim))
+    throw std::runtime_error("the counting shim " + shim.string() + " is not there");
+  prepend("LD_PRELOAD", shim.string());
+  // Not there in builds without CUDA.
+  if (const fs::path module = folder.parent_path() / "shared_cudart"; fs::exists(module))
+    prepend("LD_LIBRARY_PATH", module.string());
+  setenv(mark, "1", 1);
+  execv(program.c_str(), argv);
+  throw std::runtime_error("cannot start " + program.string() + ": " + std::strerror(errno));
+}
+
+/// The preloaded shim.
+class Shim {
+public:
+  Shim() {
+    void *symbol = dlsym(RTLD_DEFAULT, "holoflow_shim_report");
+    if (symbol == nullptr)
+      throw std::runtime_error("the counting shim was not loaded, although LD_PRELOAD names it");
+    std::memcpy(&report_, &symbol, sizeof(report_));
+  }
+
+  /// Allocates nothing.
+  struct Snapshot {
+    std::array<char, 8192> text{};
+  };
+  void take(Snapshot &snapshot) const { report_(snapshot.text.data(), snapshot.text.size()); }
+
+private:
+  decltype(&holoflow_shim_report) report_ = nullptr;
+};
+
+std::map<std::string, double> counts_of(const Shim::Snapshot &snapshot) {
+  std::map<std::string, double> counts;
+  std::istringstream lines(snapshot.text.data());
+  for (std::string line; std::getline(lines, line);) {
+    const size_t blank = line.rfind(' ');
+    counts[line.substr(0, blank)] = std::stod(line.substr(blank + 1));
+  }
+  return counts;
+}
+
+std::map<std::string, double> per_frame(
+    const Shim::Snapshot &begin, const Shim::Snapshot &end, size_t frames) {
+  auto counts = counts_of(end);
+  for (const auto &[name, count] : counts_of(begin))
+    counts[name] -= count;
+  counts["malloc"] -= counts["malloc in CUDA"];  // what is left is the library's
+  for (auto &[name, count] : counts)
+    count /= static_cast<double>(frames);
+  return counts;
+}
+
+/// What must not happen while frames flow.
+bool is_forbidden(std::string_view name) {
+  return name == "malloc" || name.starts_with("cudaMalloc") || name.starts_with("cudaHost") ||
+      name.starts_with("cudaFree") || name.starts_with("cudaGraphInstantiate") ||
+      name == "cudaStreamSynchronize" || name == "cudaDeviceSynchronize" || name == "cudaMemcpy" ||
+      name.find("Create") != std::string_view::npos;
+}
+
+struct Work {
+  bench::PipelineSize size;
+  size_t warm_up;
+  std::vector<core::NodeSpec> tasks;
+  bench::ResultCheck check = bench::ResultCheck::None;
+  runtime::CompilerConfig::Device device;
+};
+
+Work work_of(const bench::Arguments &arguments) {
+  Work work{};
+  const auto size_text = arguments.text("--size");
+  const auto size =
+      size_text.empty() ? tools::FrameSize{512, 512} : tools::parse_frame_size(size_text);
+  work.warm_up = arguments.number(1, 500);
+  work.size = {
+      size.width, size.height, arguments.number(0, 5000) + work.warm_up + frames_at_the_end};
+  const auto tasks = arguments.text("--tasks");
+  if (!tasks.empty() && tasks != "element-wise" && tasks != "band-pass")
+    throw std::invalid_argument("--tasks: expected element-wise or band-pass, got " + tasks);
+  work.tasks = tasks == "band-pass" ? bench::band_pass_tasks() : bench::element_wise_tasks();
+  if (tasks != "band-pass")
+    work.check = bench::ResultCheck::ElementWise;
+  const auto device = arguments.text("--device");
+  if (!device.empty() && device != "cuda" && device != "cpu")
+    throw std::invalid_argument("--device: expected cuda or cpu, got " + device);
+  using Device = runtime::CompilerConfig::Device;
+  work.device = device == "cpu" ? Device::Cpu : Device::Cuda;
+  return work;
+}
+
+void print(const std::map<std::string, double> &counts) {
+  for (const auto &[name, count] : counts)
+    if (count != 0)
+      std::printf("  %-32s %9.4f%s\n", name.c_str(), count, is_forbidden(name) ? "   (!)" : "");
+}
+
+/// What happened of what must not.
+std::vector<std::string> violations_of(const std::map<std::string, double> &counts) {
+  std::vector<std::string> names;
+  for (const auto &[name, count] : counts)
+    if (count > 0 && is_forbidden(name))
+      names.push_back(name);
+  return names;
+}
+
+void count(const bench::Arguments &arguments) {
+  const Shim shim;
+  const Work work = work_of(arguments);
+  core::Registry registry;
+  bench::register_pipeline_tasks(registry);
+  bench::Pipeline pipeline(registry, work.size, work.tasks, work.check, work.device);
+  Shim::Snapshot begin, end;
+  const size_t last = work.size.frames - frames_at_the_end;
+  pipeline.set_on_frame([&](size_t frame) {
+    if (frame == work.warm_up)
+      shim.take(begin);
+    if (frame == last)
+      shim.take(end);
+  });
+  const auto figures = pipeline.run();
+  const bool on_gpu = pipeline.compiled().report.device_index >= 0;
+  if (on_gpu && !counts_of(end).contains("cudaMemcpyAsync"))
+    throw std::runtime_error(
+        "no copy was counted: the CUDA module that was loaded is not that of tests/shared_cudart");
+
+  const size_t frames = last - work.warm_up;
+  const auto counts = per_frame(begin, end, frames);
+  const auto violations = violations_of(counts);
+  const auto &device = pipeline.compiled().report.device;
+  std::printf(
+      "%s, %zu x %zu, %.0f frames per second; per frame, over %zu frames behind %zu:\n",
+      device.c_str(), work.size.width, work.size.height, figures.frames_per_second, frames,
+      work.warm_up);
+  print(counts);
+  std::printf(
+      violations.empty() ? "nothing that the steady state must not do\n"
+                         : "(!): the steady state must not do this\n");
+  if (const auto file = arguments.text("--json"); !file.empty()) {
+    auto report = tools::new_report("bench_counts", device);
+    report["width"] = work.size.width;
+    report["height"] = work.size.height;
+    report["frames"] = frames;
+    report["frames_per_second"] = figures.frames_per_second;
+    report["per_frame"] = counts;
+    report["forbidden"] = violations;
+    tools::write_report(file, report);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  try {
+    const auto arguments =
+        bench::parse_arguments(argc, argv, {"--size", "--tasks", "--device", "--json"});
+    if (std::getenv(mark) == nullptr)
+      run_again_under_shim(argv);
+    count(arguments);
+  } catch (const core::DeviceError &error) {
+    std::printf("skipped: %s\n", error.what());
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "bench_counts: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

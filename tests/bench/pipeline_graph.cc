@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Source and sink of the measured graph, and how it is run.
+#include "pipeline_graph.hh"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "holoflow/builtin_tasks.hh"
+#include "holoflow/runtime/device.hh"
+#include "holoflow/tools/measuring.hh"
+
+namespace holoflow::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Byte `i` of every frame.
+int pattern(size_t i) {
+  return static_cast<uint8_t>(i * 7919 >> 3);
+}
+
+/// Lends page-locked frames in turn, without writing them.
+///
+/// Released slots carry an event behind the work that reads them; a slot is lent again once its
+/// event has come, so nobody waits for the device at release.
+class PinnedSource final : public core::ISyncTask {
+public:
+  PinnedSource(const core::TDesc &desc, size_t frames, const core::SyncCreateCtx &ctx)
+      : device_(ctx.device < 0 ? runtime::host_device() : runtime::cuda_device(ctx.device)),
+        stream_(ctx.stream), frames_(frames) {
+    const runtime::DeviceScope scope(device_);
+    for (size_t i = 0; i < ring; ++i) {
+      auto &slot = slots_.emplace_back();
+      slot.memory = runtime::MemoryBlock(device_, core::MemLoc::Host, desc.num_bytes());
+      slot.read = runtime::Event(device_);
+      for (size_t k = 0; i == 0 && k < desc.num_bytes(); ++k)
+        slot.memory.get()[k] = static_cast<std::byte>(pattern(k));
+      if (i > 0)
+        std::memcpy(slot.memory.get(), slots_[0].memory.get(), desc.num_bytes());
+    }
+    times.reserve(frames);
+  }
+
+  core::OpResult execute(core::SyncCtx &) override {
+    if (lent_ == frames_)
+      return core::OpResult::Eof;
+    if (lent_ - released_ == ring)
+      throw std::logic_error("internal error: more frames are lent than the ring has");
+    times.push_back(Clock::now());
+    auto &slot = slots_[lent_ % ring];
+    if (lent_ >= ring)
+      device_.synchronize(slot.read.get());
+    ++lent_;
+    storage_access().owned_output_storage(0).ptr = slot.memory.get();
+    return core::OpResult::Ok;
+  }
+
+  /// The oldest; younger ones may still be lent.
+  void release_output(int) override {
+    device_.record(slots_[released_ % ring].read.get(), stream_);
+    ++released_;
+  }
+
+  std::vector<Clock::time_point> times;  ///< when each frame left
+
+private:
+  static constexpr size_t ring = 8;  // as many as the hand-written loop has
+  struct Slot {
+    runtime::MemoryBlock memory;
+    runtime::Event read;  ///< everyone has read it
+  };
+  runtime::Device &device_;
+  cudaStream_t stream_;
+  std::vector<Slot> slots_;
+  const size_t frames_;
+  size_t lent_ = 0;
+  size_t released_ = 0;
+};
+
+class PinnedSourceFactory final : public core::ISyncTaskFactory {
+public:
+  core::InferResult infer(
+      std::span<const core::TDesc>, const nlohmann::json &settings) const override {
+    const auto height = settings.at("height").get<size_t>(),
+               width = settings.at("width").get<size_t>();
+    core::InferResult result;
+    result.output_descs = {core::TDesc({1, height, width}, core::DType::U8, core::MemLoc::Host)};
+    result.owned_outputs = {true};
+    result.const_outputs = {true};
+    result.hands_over_by_event = true;
+    return result;
+  }
+  std::unique_ptr<core::ISyncTask> create(
+      std::span<const core::TDesc> inputs, const nlohmann::json &settings,
+      const core::SyncCreateCtx &ctx) const override {
+    return std::make_unique<PinnedSource>(
+        infer(inputs, settings).output_descs[0], settings.at("frames").get<size_t>(), ctx);
+  }
+};
+
+/// Counts frames and, where asked to, checks the first bytes of each: 2·x + 1, saturated.
+class CheckingSink final : public core::ISyncTask {
+public:
+  CheckingSink(bool element_wise, size_t frames) : element_wise_(element_wise) {
+    times.reserve(frames);
+  }
+  core::OpResult execute(core::SyncCtx &ctx) override {
+    times.push_back(Clock::now());
+    const auto *data = reinterpret_cast<const uint8_t *>(ctx.inputs[0].data());
+    for (size_t i = 0; element_wise_ && i < 16; ++i)
+      if (data[i] != std::min(2 * pattern(i) + 1, 255))
+        throw std::runtime_error("wrong result in frame " + std::to_string(times.size()));
+    if (on_frame)
+      on_frame(times.size());
+    return core::OpResult::Ok;
+  }
+  std::vector<Clock::time_point> times;  ///< when each frame came
+  std::function<void(size_t)> on_frame;
+
+private:
+  bool element_wise_;
+};
+
+class CheckingSinkFactory final : public core::ISyncTaskFactory {
+public:
+  core::InferResult infer(
+      std::span<const core::TDesc> inputs, const nlohmann::json &) const override {
+    core::InferResult result;
+    result.input_descs.assign(inputs.begin(), inputs.end());
+    return result;
+  }
+  std::unique_ptr<core::ISyncTask> create(
+      std::span<const core::TDesc>, const nlohmann::json &settings,
+      const core::SyncCreateCtx &) const override {
+    return std::make_unique<CheckingSink>(
+        settings.at("check").get<bool>(), settings.at("frames").get<size_t>());
+  }
+};
+
+}  // namespace
+
+std::vector<core::NodeSpec> element_wise_tasks() {
+  return {
+      {"to_float", "Conversion", {{"target", "F32"}}},
+      {"scale", "Affine", {{"scale", 2.0}, {"offset", 1.0}}},
+      {"to_bytes", "Conversion", {{"target", "U8"}}}};
+}
+
+std::vector<core::NodeSpec> band_pass_tasks() {
+  return {
+      {"to_float", "Conversion", {{"target", "F32"}}},
+      {"band", "Filter2D", {{"r_inner", 4}, {"s_inner", 2}, {"r_outer", 60}, {"s_outer", 8}}},
+      {"normalize", "Normalize", {}},
+      {"to_bytes", "Conversion", {{"target", "U8"}, {"strategy", "Scaled"}}}};
+}
+
+core::GraphSpec pipeline_graph(
+    const PipelineSize &size, const std::vector<core::NodeSpec> &tasks, ResultCheck check) {
+  core::GraphSpec spec;
+  std::vector<core::NodeSpec> nodes{
+      {"source",
+       "PinnedSource",
+       {{"width", size.width}, {"height", size.height}, {"frames", size.frames}}},
+      {"upload", "Upload", {}},
+      {"queue_in", "BatchQueue", {{"target_capacity", 8}}}};
+  nodes.insert(nodes.end(), tasks.begin(), tasks.end());
+  nodes.push_back({"queue_out", "BatchQueue", {{"target_capacity", 8}}});
+  nodes.push_back({"download", "Download", {}});
+  nodes.push_back(
+      {"sink",
+       "CheckingSink",
+       {{"check", check == ResultCheck::ElementWise}, {"frames", size.frames}}});
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (i > 0)
+      spec.connect(nodes[i - 1].name, 0, nodes[i].name, 0);
+    spec.add_node(nodes[i]);
+  }
+  return spec;
+}
+
+void register_pipeline_tasks(core::Registry &registry) {
+  register_builtin_tasks(registry);
+  registry.register_sync("PinnedSource", std::make_unique<PinnedSourceFactory>());
+  registry.register_sync("CheckingSink", std::make_unique<CheckingSinkFactory>());
+}
+
+Pipeline::Pipeline(
+    core::Registry &registry, const PipelineSize &size, const std::vector<core::NodeSpec> &tasks,
+    ResultCheck check, runtime::CompilerConfig::Device device)
+    : frames_(size.frames), compiled_(runtime::Compiler(registry, {.device = device})
+                                          .compile(pipeline_graph(size, tasks, check))) {}
+
+void Pipeline::set_on_frame(std::function<void(size_t)> callback) {
+  dynamic_cast<CheckingSink &>(*compiled_->resources.tasks.at("sink")).on_frame =
+      std::move(callback);
+}
+
+PipelineFigures Pipeline::run() {
+  runtime::Scheduler scheduler(compiled_->graph, compiled_->sections, compiled_->resources);
+  const tools::Stopwatch stopwatch;
+  scheduler.start();
+  scheduler.wait();
+  PipelineFigures figures;
+  figures.busy_cores = stopwatch.busy_cores();
+  figures.frames_per_second = static_cast<double>(frames_) / stopwatch.seconds();
+  const auto &tasks = compiled_->resources.tasks;
+  const auto &left = dynamic_cast<const PinnedSource &>(*tasks.at("source")).times;
+  const auto &came = dynamic_cast<const CheckingSink &>(*tasks.at("sink")).times;
+  if (came.size() != frames_)
+    throw std::runtime_error(
+        "the graph lost frames: " + std::to_string(came.size()) + " of " + std::to_string(frames_) +
+        " came");
+  std::vector<double> latencies;
+  latencies.reserve(frames_);
+  for (size_t i = 0; i < frames_; ++i)
+    latencies.push_back(std::chrono::duration<double, std::micro>(came[i] - left[i]).count());
+  figures.median_latency_us = tools::quantile(latencies, 0.5);
+  figures.late_latency_us = tools::quantile(std::move(latencies), 0.99);
+  return figures;
+}
+
+}  // namespace holoflow::bench
