@@ -2,9 +2,19 @@
 // A GPU through the CUDA runtime. Part of the CUDA module.
 #include "holoflow/device/cuda_device.hh"
 
+#include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "holoflow/core/error.hh"
+
+// Ranges for Nsight; the header loads a profiler's library only where one is injected.
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#define HOLOFLOW_HAVE_NVTX 1
+#else
+#define HOLOFLOW_HAVE_NVTX 0
+#endif
 
 namespace holoflow::runtime {
 
@@ -13,6 +23,16 @@ namespace {
 // How long a waiting thread may ask again and again before it sleeps. Work that is nearly done is
 // then met without the price of a wake-up.
 constexpr std::chrono::microseconds longest_spin{20};
+
+constexpr std::chrono::microseconds longest_nap{500};
+constexpr std::chrono::milliseconds longest_own_wait{20};
+
+// Each question takes the driver's lock, which other threads want too.
+void pause_shortly() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(1500);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
 
 cudaMemcpyKind copy_kind(core::MemLoc to, core::MemLoc from) {
   if (to == core::MemLoc::Device)
@@ -44,9 +64,7 @@ CudaDevice::CudaDevice(int index) : index_(index) {
   check(cudaMemPoolCreate(&pool_, &pool), "cudaMemPoolCreate");
 }
 
-void CudaDevice::check(cudaError_t code, const std::string &call) const {
-  if (code == cudaSuccess)
-    return;
+void CudaDevice::fail(cudaError_t code, const std::string &call) const {
   (void)cudaGetLastError();
   throw core::DeviceError(
       "GPU " + std::to_string(index_) + (name_.empty() ? "" : " (" + name_ + ")") + ": " + call +
@@ -55,19 +73,24 @@ void CudaDevice::check(cudaError_t code, const std::string &call) const {
 
 std::byte *CudaDevice::allocate(core::MemLoc loc, size_t bytes) {
   const DeviceScope scope(*this);
-  const std::string size = std::to_string(bytes) + " bytes";
   const size_t asked = bytes == 0 ? 1 : bytes;
   void *ptr = nullptr;
+  const auto require = [&](cudaError_t code, const char *call) {
+    if (code != cudaSuccess)
+      fail(code, std::string(call) + " of " + std::to_string(bytes) + " bytes");
+  };
   if (loc == core::MemLoc::Host) {
-    check(cudaHostAlloc(&ptr, asked, cudaHostAllocPortable), "cudaHostAlloc of " + size);
+    require(cudaHostAlloc(&ptr, asked, cudaHostAllocPortable), "cudaHostAlloc");
   } else if (pool_ == nullptr) {
-    check(cudaMalloc(&ptr, asked), "cudaMalloc of " + size);
+    require(cudaMalloc(&ptr, asked), "cudaMalloc");
   } else {
     // A pool of our own on a stream of our own: unlike cudaMalloc and cudaFree this waits for no
     // other work of the device.
-    check(
-        cudaMallocFromPoolAsync(&ptr, asked, pool_, stream_), "cudaMallocFromPoolAsync of " + size);
-    check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize after an allocation");
+    require(cudaMallocFromPoolAsync(&ptr, asked, pool_, stream_), "cudaMallocFromPoolAsync");
+    if (const auto code = cudaStreamSynchronize(stream_); code != cudaSuccess) {
+      (void)cudaFreeAsync(ptr, stream_);
+      fail(code, "cudaStreamSynchronize after an allocation");
+    }
   }
   return static_cast<std::byte *>(ptr);
 }
@@ -137,33 +160,86 @@ void CudaDevice::destroy_event(DeviceEvent event) noexcept {
   make_current(previous);
 }
 
+// Events and streams know their device: none has to be current for what follows.
 void CudaDevice::record(DeviceEvent event, cudaStream_t stream) {
-  const DeviceScope scope(*this);
   check(cudaEventRecord(event, or_own(stream)), "cudaEventRecord");
 }
 
 void CudaDevice::wait(cudaStream_t stream, DeviceEvent event) {
-  const DeviceScope scope(*this);
   check(cudaStreamWaitEvent(or_own(stream), event, 0), "cudaStreamWaitEvent");
 }
 
+// The driver's blocking wait takes an interrupt and tens of microseconds to wake up, so short waits
+// sleep by themselves: first most of the time that waits of this thread took lately, then for an
+// eighth of the time gone by, again and again. The last stretch is met by asking.
 void CudaDevice::synchronize(DeviceEvent event) {
-  const auto end = std::chrono::steady_clock::now() + longest_spin;
-  do {
-    if (query(event))
-      return;
-  } while (std::chrono::steady_clock::now() < end);
-  const DeviceScope scope(*this);
-  check(cudaEventSynchronize(event), "cudaEventSynchronize");
+  using Clock = std::chrono::steady_clock;
+  using std::chrono::microseconds;
+  if (query(event))
+    return;
+  thread_local Clock::duration usual{};
+  const auto begin = Clock::now();
+  if (usual > 2 * longest_spin)
+    std::this_thread::sleep_for(std::min<Clock::duration>(usual - usual / 4, longest_nap));
+  auto end_of_spin = Clock::now() + longest_spin;
+  while (!query(event)) {
+    const auto now = Clock::now();
+    if (now - begin > longest_own_wait) {
+      check(cudaEventSynchronize(event), "cudaEventSynchronize");
+      break;
+    }
+    if (now < end_of_spin)
+      pause_shortly();
+    else
+      std::this_thread::sleep_for(
+          std::clamp<Clock::duration>((now - begin) / 8, microseconds(5), longest_nap));
+  }
+  usual += (Clock::now() - begin - usual) / 8;
 }
 
 bool CudaDevice::query(DeviceEvent event) {
-  const DeviceScope scope(*this);
   cudaError_t failure = cudaSuccess;
   const bool ready = is_ready(cudaEventQuery(event), failure);
   check(failure, "cudaEventQuery");
   return ready;
 }
+
+DeviceEvent CudaDevice::create_timed_event() {
+  const DeviceScope scope(*this);
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventBlockingSync), "cudaEventCreateWithFlags");
+  return event;
+}
+
+double CudaDevice::milliseconds_between(DeviceEvent begin, DeviceEvent end) {
+  const DeviceScope scope(*this);
+  float milliseconds = 0.0f;
+  check(cudaEventElapsedTime(&milliseconds, begin, end), "cudaEventElapsedTime");
+  return static_cast<double>(milliseconds);
+}
+
+bool CudaDevice::is_page_locked(const std::byte *memory) {
+  const DeviceScope scope(*this);
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  return attributes.type != cudaMemoryTypeUnregistered;
+}
+
+#if HOLOFLOW_HAVE_NVTX
+void CudaDevice::begin_range(const char *name) noexcept {
+  nvtxRangePushA(name);
+}
+
+void CudaDevice::end_range() noexcept {
+  nvtxRangePop();
+}
+#else
+void CudaDevice::begin_range(const char *) noexcept {}
+void CudaDevice::end_range() noexcept {}
+#endif
 
 void CudaDevice::copy(
     std::byte *to, core::MemLoc to_loc, const std::byte *from, core::MemLoc from_loc, size_t bytes,
@@ -173,7 +249,7 @@ void CudaDevice::copy(
   const DeviceScope scope(*this);
   check(
       cudaMemcpyAsync(to, from, bytes, copy_kind(to_loc, from_loc), or_own(stream)),
-      "cudaMemcpyAsync of " + std::to_string(bytes) + " bytes");
+      "cudaMemcpyAsync");
   if (stream == nullptr)
     check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize after a copy");
 }

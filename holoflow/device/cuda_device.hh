@@ -40,6 +40,12 @@ public:
   void wait(cudaStream_t stream, DeviceEvent event) override;
   void synchronize(DeviceEvent event) override;
   [[nodiscard]] bool query(DeviceEvent event) override;
+  [[nodiscard]] DeviceEvent create_timed_event() override;
+  [[nodiscard]] double milliseconds_between(DeviceEvent begin, DeviceEvent end) override;
+
+  [[nodiscard]] bool is_page_locked(const std::byte *memory) override;
+  void begin_range(const char *name) noexcept override;
+  void end_range() noexcept override;
 
   void copy(
       std::byte *to, core::MemLoc to_loc, const std::byte *from, core::MemLoc from_loc,
@@ -50,7 +56,11 @@ public:
   void clear_last_error() noexcept override;
 
 private:
-  void check(cudaError_t code, const std::string &call) const;
+  void check(cudaError_t code, const char *call) const {
+    if (code != cudaSuccess)
+      fail(code, call);
+  }
+  [[noreturn]] void fail(cudaError_t code, const std::string &call) const;
   [[nodiscard]] cudaStream_t or_own(cudaStream_t stream) const noexcept {
     return stream != nullptr ? stream : stream_;
   }

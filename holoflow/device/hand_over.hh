@@ -2,78 +2,122 @@
 // Memory that goes from the work of one stream to the work of another, again and again.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "holoflow/runtime/device.hh"
 
 namespace holoflow::runtime {
 
-/// One direction of a hand-over: the giving side marks hand-over k once the work that touches the
-/// memory is enqueued, the taking side lets its own work wait for that mark. Nothing happens on the
-/// CPU.
+/// Waits for a stream that memory depends on, where no error can be told any more: tries twice,
+/// because a wait that failed has not waited.
+inline void finish_quietly(Device &device, cudaStream_t stream) noexcept {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      device.synchronize(stream);
+      return;
+    } catch (...) {
+      device.clear_last_error();
+    }
+  }
+}
+
+/// A place in the work of a stream, behind everything that was enqueued before. Plain values, to be
+/// handed over with what they are about.
+struct StreamPosition {
+  DeviceEvent event = nullptr;  ///< null on the CPU, and before the first mark
+  uint64_t number = 0;  ///< later positions of the same stream have greater ones
+};
+
+/// Marks positions in a stream with events. One is recorded only where work was enqueued since the
+/// last: what a section pushes and releases in one iteration shares a mark, and so does the wait
+/// for its results. Events are used again in turn; whoever waits for an old one then waits for more
+/// than it has to, never for less.
 ///
-///   giver's thread:  enqueue work ─ mark(k) ─ publish k ┐  (an atomic of the caller)
-///   taker's thread:                                     └► see k ─ take(k) ─ enqueue work
+/// Threads: the stream's only, but for of(), and waits for the events.
+class StreamMarks {
+public:
+  StreamMarks(Device &device, cudaStream_t stream);
+  /// The marks of a stream, shared by all who ask for them. Inert for the CPU.
+  [[nodiscard]] static std::shared_ptr<StreamMarks> of(Device &device, cudaStream_t stream);
+
+  /// Work has been, or is about to be, enqueued.
+  void touch() noexcept { touched_ = true; }
+
+  [[nodiscard]] StreamPosition mark() {
+    if (touched_ && !events_.empty()) {
+      const auto event = events_[++number_ % events_.size()].get();
+      device_.record(event, stream_);
+      last_ = {event, number_};
+      touched_ = false;
+    }
+    return last_;
+  }
+
+  [[nodiscard]] Device &device() const noexcept { return device_; }
+
+private:
+  Device &device_;
+  const cudaStream_t stream_;
+  std::vector<Event> events_;  // none on the CPU
+  StreamPosition last_;
+  uint64_t number_ = 0;
+  bool touched_ = true;
+};
+
+/// One direction of a hand-over: the giving side marks a slot once the work that touches its memory
+/// is enqueued, the taking side lets its own work wait for that. Nothing happens on the CPU.
+///
+///   giver's thread:  enqueue work ─ mark(slot) ─ publish the slot ┐  (an atomic of the caller)
+///   taker's thread:                                               └► see it ─ take(slot) ─ enqueue
 ///
 /// Device memory: take() makes the taker's stream wait, no thread does. Host memory: whoever takes
 /// it may touch it from its thread, so take() waits there.
 ///
-/// Marks are numbered from 0 and stand for everything before them: a stream's work runs in order.
-/// `events` of them are kept apart; a later mark in the place of an earlier one makes take() wait
-/// for more than it has to, never for less.
+/// A mark covers all of the giver's work before it: taking a later slot spares taking earlier ones.
+/// `slots` are counted round: the caller sees to it that a slot is not marked again while the other
+/// side may take it.
 ///
-/// Threads: mark on the giver's, take on the taker's, begin_run while neither runs, finish on any.
+/// Threads: mark and touch on the giver's, take on the taker's, finish on any that has seen the
+/// slot.
 class HandOver {
 public:
   HandOver() = default;
-  HandOver(
-      Device &device, core::MemLoc memory, cudaStream_t from, cudaStream_t to, size_t events)
-      : device_(&device), memory_(memory), from_(from), to_(to) {
-    if (!device.is_gpu())
-      return;
-    for (size_t i = 0; i < std::clamp<size_t>(events, 1, most_events); ++i)
-      events_.emplace_back(device);
-  }
+  HandOver(Device &device, core::MemLoc memory, cudaStream_t from, cudaStream_t to, size_t slots)
+      : device_(&device), memory_(memory), marks_(StreamMarks::of(device, from)), to_(to),
+        positions_(slots == 0 ? 1 : slots) {}
 
-  void mark(uint64_t number) {
-    if (!events_.empty())
-      device_->record(event(number), from_);
-  }
+  /// The giver has put work on its stream by itself, outside of what its section executes.
+  void touch() noexcept { marks_->touch(); }
+  void mark(uint64_t slot) { positions_[slot % positions_.size()] = marks_->mark(); }
 
-  void take(uint64_t number) {
-    if (events_.empty() || number < taken_)
+  void take(uint64_t slot) {
+    const auto &position = positions_[slot % positions_.size()];
+    if (position.number <= taken_)
       return;
     if (memory_ == core::MemLoc::Device)
-      device_->wait(to_, event(number));
+      device_->wait(to_, position.event);
     else
-      device_->synchronize(event(number));
-    taken_ = number + 1;
+      device_->synchronize(position.event);
+    taken_ = position.number;
   }
 
   /// Waits, on the calling thread, until the work before the mark has finished.
-  void finish(uint64_t number) {
-    if (!events_.empty())
-      device_->synchronize(event(number));
+  void finish(uint64_t slot) {
+    const auto &position = positions_[slot % positions_.size()];
+    if (position.event != nullptr)
+      device_->synchronize(position.event);
   }
-
-  /// Numbers begin anew. All work of both streams has finished.
-  void begin_run() { taken_ = 0; }
 
 private:
-  static constexpr size_t most_events = 256;
-
-  [[nodiscard]] DeviceEvent event(uint64_t number) const {
-    return events_[number % events_.size()].get();
-  }
-
   Device *device_ = nullptr;
   core::MemLoc memory_ = core::MemLoc::Host;
-  cudaStream_t from_ = nullptr, to_ = nullptr;
-  std::vector<Event> events_;
-  uint64_t taken_ = 0;  // the taker's: marks before are known
+  std::shared_ptr<StreamMarks> marks_;  // with the section and its other tasks
+  cudaStream_t to_ = nullptr;
+  std::vector<StreamPosition> positions_;
+  uint64_t taken_ = 0;  // the taker's: positions up to here are known
 };
 
 }  // namespace holoflow::runtime

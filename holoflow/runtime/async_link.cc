@@ -11,7 +11,7 @@ namespace holoflow::runtime {
 void AsyncLink::begin_run() {
   input_ended_ = false;
   consumer_gone_ = false;
-  frames_in_ = frames_out_ = discarded_ = drain_timeout_ = 0;
+  frames_in_ = frames_out_ = frames_taken_ = discarded_ = drain_timeout_ = 0;
   const std::lock_guard lock(mutex_);
   records_.clear();
   last_pop_ = silent_since_ = {};
@@ -34,8 +34,9 @@ void AsyncLink::producer_ended() {
   wake(consumer_);
 }
 
-void AsyncLink::consumer_popped(std::span<core::FrameRecord> records, size_t frames) {
+void AsyncLink::consumer_popped(std::span<core::FrameRecord> records, size_t frames, size_t taken) {
   frames_out_ += frames;
+  frames_taken_ += taken;
   if (counts_frames_) {
     const auto now = Clock::now();
     if (last_pop_ != Clock::time_point{})

@@ -42,7 +42,8 @@ public:
 
   /// After an Ok pop: fills `records` for a task that does not know records; with unknown ones,
   /// once logged, where the task's counts do not match.
-  void consumer_popped(std::span<core::FrameRecord> records, size_t frames);
+  /// `taken` of its frames no later pop shows.
+  void consumer_popped(std::span<core::FrameRecord> records, size_t frames, size_t taken);
   /// After release_output.
   void consumer_released() { wake(producer_); }
   /// The consumer's section has ended: nobody pops any more.
@@ -58,6 +59,7 @@ public:
 
   [[nodiscard]] uint64_t frames_in() const noexcept { return frames_in_.load(); }
   [[nodiscard]] uint64_t frames_out() const noexcept { return frames_out_.load(); }
+  [[nodiscard]] uint64_t frames_taken() const noexcept { return frames_taken_.load(); }
   [[nodiscard]] uint64_t discarded() const noexcept { return discarded_.load(); }
   [[nodiscard]] uint64_t drain_timeout() const noexcept { return drain_timeout_.load(); }
 
@@ -77,7 +79,8 @@ private:
 
   std::atomic<bool> input_ended_{false};
   std::atomic<bool> consumer_gone_{false};
-  std::atomic<uint64_t> frames_in_{0}, frames_out_{0}, discarded_{0}, drain_timeout_{0};
+  std::atomic<uint64_t> frames_in_{0}, frames_out_{0}, frames_taken_{0}, discarded_{0},
+      drain_timeout_{0};
 
   std::mutex mutex_;  // guards records_; held for moves only
   std::deque<core::FrameRecord> records_;

@@ -54,6 +54,7 @@ void NodeRuntimes::add_node(
   node->plan = &plan;
   node->task = resources.tasks.at(plan.spec.name).get();
   node->observer = dynamic_cast<IRunObserver *>(node->task);
+  node->lender = dynamic_cast<IInputLender *>(node->task);
   if (plan.infer.kind == core::TaskKind::Sync) {
     node->sync = dynamic_cast<core::ISyncTask *>(node->task);
     node->events =
@@ -74,6 +75,13 @@ void NodeRuntimes::add_node(
   };
   add_views(plan.infer.input_descs, node->adapter->inputs, node->inputs);
   add_views(plan.infer.output_descs, node->adapter->outputs, node->outputs);
+  const auto on = [](const std::vector<core::TView> &views, core::MemLoc loc) {
+    return std::any_of(views.begin(), views.end(), [&](const core::TView &view) {
+      return view.desc.mem_loc == loc;
+    });
+  };
+  node->uploads = on(node->inputs, core::MemLoc::Host) && on(node->outputs, core::MemLoc::Device);
+  node->downloads = on(node->inputs, core::MemLoc::Device) && on(node->outputs, core::MemLoc::Host);
   node->owned_inputs = slots_of(plan.infer.owned_inputs);
   node->owned_outputs = slots_of(plan.infer.owned_outputs);
   nodes_.push_back(std::move(node));

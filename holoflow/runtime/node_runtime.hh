@@ -19,6 +19,9 @@ namespace holoflow::runtime {
 struct NodeCounters {
   std::atomic<uint64_t> runs{0};
   std::atomic<uint64_t> duration_ns{0};
+  std::atomic<uint64_t> waited_ns{0};  ///< the section waited for it
+  std::atomic<uint64_t> device_ns{0}, device_samples{0};  ///< of the runs that were timed
+  std::atomic<uint64_t> fill_sum{0}, fill_samples{0};  ///< frames held
   std::atomic<uint64_t> aborted_frames{0};  ///< given to an iteration that did not finish, this run
 };
 
@@ -33,15 +36,21 @@ struct NodeRuntime {
   NodeStorageAdapter *adapter = nullptr;
   std::unique_ptr<AsyncLink> link;  ///< asynchronous nodes only
   IRunObserver *observer = nullptr;  ///< null where the task does not ask
+  IInputLender *lender = nullptr;  ///< null where acquire_input has to be called
   std::vector<core::TView> inputs, outputs;
   /// By iteration in flight of the section that reads or writes them.
   std::vector<RecordSpans> input_records, output_records;
   std::vector<int> owned_inputs, owned_outputs;  ///< slot indices
   bool touches_device = false;  ///< a slot lies on the device
+  bool uploads = false, downloads = false;  ///< from Host to Device, the other way round
   size_t host_bytes = 0, device_bytes = 0;  ///< of all slots, for the metrics
   std::unique_ptr<holoflow_event::Router::NodeHandles> events;  ///< synchronous nodes only
   NodeCounters counters;
 
+  /// Makes the task lend memory for an owned input, if there is some.
+  [[nodiscard]] bool acquire(int slot) {
+    return lender != nullptr ? lender->lend_input(slot) : task->acquire_input(slot).has_value();
+  }
   /// The records of input 0 or output 0, empty where there is none.
   [[nodiscard]] std::span<core::FrameRecord> first_input_records(size_t iteration) const;
   [[nodiscard]] std::span<core::FrameRecord> first_output_records(size_t iteration) const;

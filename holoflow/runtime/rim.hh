@@ -110,6 +110,14 @@ public:
   virtual void end_of_section(bool eof) { (void)eof; }
 };
 
+/// Tasks that lend memory for an owned input without making a view of it: what acquire_input does,
+/// cheaper. False: there is none now.
+class IInputLender {
+public:
+  virtual ~IInputLender() = default;
+  [[nodiscard]] virtual bool lend_input(int index) = 0;
+};
+
 /// Plain numbers; the scheduler turns them into a NodeLedger.
 struct NodeLedgerView {
   uint64_t entered = 0, left = 0, dropped = 0, skipped = 0, failed = 0, held = 0;

@@ -7,6 +7,7 @@
 //                     stopping: `cancelled` is set, every task is interrupted, every section woken;
 //                               each ends within its current call
 #include <pthread.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <deque>
@@ -62,8 +63,10 @@ public:
       std::chrono::milliseconds metrics_interval)
       : wakers_(sections.size()), nodes_(graph, sections, resources, router_, wakers_),
         metrics_(metrics_interval) {
-    for (size_t id = 0; id < sections.size(); ++id)
+    for (size_t id = 0; id < sections.size(); ++id) {
       runners_.emplace_back(sections[id], nodes_, wakers_[id], state_, resources);
+      sources_.push_back({&sections[id], &runners_.back().counters()});
+    }
     state_.interrupt = [this] { interrupt(); };
   }
 
@@ -78,6 +81,8 @@ public:
     join();
     state_.begin_run();
     rethrown_ = false;
+    for (auto &runner : runners_)
+      runner.trace.reset(trace_spans_);
     for (auto &node : nodes_) {
       node->counters.aborted_frames = 0;
       if (node->link != nullptr)
@@ -112,6 +117,18 @@ public:
   [[nodiscard]] bool stop_requested() const { return state_.cancelled; }
 
   Metrics &metrics() { return metrics_; }
+  const std::vector<Metrics::Source> &sections() const { return sources_; }
+  void set_trace(size_t spans) { trace_spans_ = spans; }
+
+  nlohmann::json trace() const {
+    std::vector<std::string> names;
+    std::vector<const SectionTrace *> traces;
+    for (size_t id = 0; id < runners_.size() && !running_; ++id) {
+      names.push_back(sources_[id].section->name);
+      traces.push_back(&runners_[id].trace);
+    }
+    return chrome_trace(names, traces);
+  }
   NodeRuntimes &nodes() { return nodes_; }
   RunState &state() { return state_; }
   holoflow_event::Router &router() { return router_; }
@@ -145,6 +162,8 @@ public:
 private:
   void run_section(size_t id) {
     pthread_setname_np(pthread_self(), ("hf-section-" + std::to_string(id % 1000)).c_str());
+    // Waits of tens of microseconds shall not take the usual fifty more.
+    prctl(PR_SET_TIMERSLACK, 1000UL);
     runners_[id].run();
     if (--sections_left_ == 0)
       finish();
@@ -171,6 +190,8 @@ private:
   RunState state_;
   Metrics metrics_;
   std::deque<SectionRunner> runners_;
+  std::vector<Metrics::Source> sources_;  // by section
+  size_t trace_spans_ = 0;  // the controlling thread's
   std::atomic<bool> running_{false};
   std::atomic<size_t> sections_left_{0};
   bool rethrown_ = false;  // the controlling thread's
@@ -206,6 +227,19 @@ void Scheduler::set_metrics_interval(std::chrono::milliseconds interval) {
 std::map<std::string, NodeMetrics> Scheduler::metrics() const {
   impl_->state().measuring = true;
   return impl_->metrics().read(impl_->nodes());
+}
+
+std::map<std::string, SectionMetrics> Scheduler::section_metrics() const {
+  impl_->state().measuring = true;
+  return impl_->metrics().read_sections(impl_->sections(), impl_->nodes());
+}
+
+void Scheduler::set_trace(size_t spans) {
+  impl_->set_trace(spans);
+}
+
+nlohmann::json Scheduler::trace() const {
+  return impl_->trace();
 }
 
 bool Scheduler::ui_try_send(const std::string &node_id, nlohmann::json &&data) noexcept {

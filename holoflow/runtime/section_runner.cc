@@ -22,14 +22,10 @@ SectionRunner::SectionRunner(
     ExecResources &resources)
     : section_(section), waker_(waker), state_(state),
       device_(section.device < 0 ? nullptr : resources.streams.at(section.id).device()),
-      order_(device_, section.stream), iterations_(section.lag + 1) {
+      order_(device_ == nullptr ? host_device() : *device_, section.stream),
+      probe_(device_, section.stream), iterations_(section.lag + 1) {
   make_steps(section, nodes, resources);
   collect_tail_storages(resources);
-  if (device_ == nullptr || section.lag == 0)
-    return;
-  const DeviceScope scope(*device_);
-  for (auto &iteration : iterations_)
-    iteration.done = Event(*device_);
 }
 
 void SectionRunner::run() noexcept {
@@ -40,6 +36,7 @@ void SectionRunner::run() noexcept {
     auto reason = OpResult::Cancelled;
     bool failed = false;
     try {
+      probe_.begin_run(&trace);
       reason = loop();
     } catch (...) {
       failed = true;
@@ -78,8 +75,9 @@ OpResult SectionRunner::iterate() {
   if (result != OpResult::Ok)
     return result;
   if (!section_.overlap)
-    order_.wait_for_all();
+    wait_for_stream();
   release_outputs(current(), false);
+  probe_.end_iteration();
   if (tail_.empty()) {
     current().clear();
     in_progress_ = false;
@@ -95,6 +93,7 @@ OpResult SectionRunner::iterate() {
 void SectionRunner::begin_iteration() {
   current().clear();
   in_progress_ = true;
+  probe_.begin_iteration(state_.measuring.load(std::memory_order_relaxed));
   for (const auto &repeated : repeated_) {
     repeated.storage->ptr = repeated.first + current_slot() * repeated.stride;
     order_.renew(repeated.number);
@@ -122,7 +121,7 @@ OpResult SectionRunner::acquire(Step &step, int slot) {
     const bool discards = node.link != nullptr && node.link->consumer_gone();
     if (discards)
       lend_discard_memory(node, slot);
-    if (discards || node.task->acquire_input(slot)) {
+    if (discards || node.acquire(slot)) {
       for (const auto storage : step.renewed)
         order_.renew(storage);
       current().acquired.push_back({&node, slot});
@@ -132,7 +131,7 @@ OpResult SectionRunner::acquire(Step &step, int slot) {
       if (const auto result = finish_oldest(); result != OpResult::Ok)
         return result;
     } else {
-      sleep(epoch, node.link == nullptr || node.link->polled());
+      sleep(node, Probe::Wait::Downstream, epoch, node.link == nullptr || node.link->polled());
     }
   }
 }
@@ -150,12 +149,13 @@ OpResult SectionRunner::pop(Step &step) {
   back_off_ = first_back_off;
   const auto slot = current_slot();
   core::AsyncPopCtx context{node.outputs, &state_.cancelled, node.output_records[slot]};
-  order_.before_host(step.host);
+  before_host(step.host);
   for (;;) {
     enter(node, "try_pop");
     if (state_.cancelled)
       return OpResult::Cancelled;
     const auto epoch = waker_.epoch();
+    const auto begin = probe_.now();
     const auto result = node.async->try_pop(context);
     if (result == OpResult::Ok) {
       for (const auto storage : step.renewed)
@@ -165,8 +165,10 @@ OpResult SectionRunner::pop(Step &step) {
       node.link->consumer_popped(
           node.link->carries_records() ? node.first_output_records(slot)
                                        : std::span<core::FrameRecord>(),
-          node.frames_per_pop());
+          node.frames_per_pop(), node.frames_taken_per_pop());
       ++node.counters.runs;
+      probe_.ran(node, "pop", begin);
+      count_fill(node);
       current().finished.push_back(&step);
       return OpResult::Ok;
     }
@@ -179,12 +181,13 @@ OpResult SectionRunner::pop(Step &step) {
     }
     if (node.link->consumer_is_drained(AsyncLink::Clock::now()))
       return OpResult::Eof;
-    sleep(epoch, node.link->polled(), node.async->ready_at());
+    sleep(node, Probe::Wait::Upstream, epoch, node.link->polled(), node.async->ready_at());
   }
 }
 
 // Step 3: the synchronous nodes in order, but for the tail.
 OpResult SectionRunner::execute_nodes() {
+  probe_.before_nodes();
   for (auto &step : nodes_) {
     // A source may sleep for long.
     if (step.node->inputs.empty() && has_outstanding() && !step.node->sync->ready())
@@ -203,7 +206,7 @@ OpResult SectionRunner::execute(Step &step, Iteration &iteration, size_t slot) {
   enter(node, "execute");
   // Behind the tail's wait nothing touches what it reads.
   if (!step.in_tail)
-    order_.before_host(step.host);
+    before_host(step.host);
   core::SyncCtx context{
       node.inputs,
       node.outputs,
@@ -212,18 +215,20 @@ OpResult SectionRunner::execute(Step &step, Iteration &iteration, size_t slot) {
       &node.events->reader,
       node.input_records[slot],
       node.output_records[slot]};
-  const bool measuring = state_.measuring.load(std::memory_order_relaxed);
-  const auto begin = measuring ? AsyncLink::Clock::now() : AsyncLink::Clock::time_point{};
+  // A source that has nothing waits inside.
+  const bool waits = probe_.is_on() && node.inputs.empty() && !node.sync->ready();
+  const auto begin = probe_.now();
   const auto result = node.sync->execute(context);
+  if (waits)
+    probe_.waited(Probe::Wait::Upstream, &node, begin);
+  else
+    probe_.ran(node, "execute", begin);
   if (!step.in_tail)
     for (const auto storage : step.renewed)
       order_.renew(storage);
-  if (step.enqueues)
+  if (step.enqueues) {
     order_.enqueue(step.stream);
-  if (measuring) {
-    const auto duration =
-        std::chrono::duration_cast<std::chrono::nanoseconds>(AsyncLink::Clock::now() - begin);
-    node.counters.duration_ns += static_cast<uint64_t>(duration.count());
+    probe_.enqueued(node);
   }
   ++node.counters.runs;
   if (result == OpResult::NotReady)
@@ -242,7 +247,7 @@ OpResult SectionRunner::execute(Step &step, Iteration &iteration, size_t slot) {
 // stream themselves come first in the list, so their wait may serve the rest.
 void SectionRunner::wait_before_push() {
   if (waits_before_push_ || !section_.overlap)
-    order_.wait_for_all();
+    wait_for_stream();
 }
 
 // Step 5: one item into every queue that begins here.
@@ -259,7 +264,7 @@ OpResult SectionRunner::push(Step &step) {
   back_off_ = first_back_off;
   const auto slot = current_slot();
   core::AsyncPushCtx context{node.inputs, &state_.cancelled, node.input_records[slot]};
-  order_.before_host(step.host);
+  before_host(step.host);
   for (;;) {
     if (state_.cancelled)
       return OpResult::Cancelled;
@@ -268,8 +273,10 @@ OpResult SectionRunner::push(Step &step) {
       discard(node);
       return OpResult::Ok;
     }
+    const auto begin = probe_.now();
     const auto result = node.async->try_push(context);
     if (result == OpResult::Ok) {
+      probe_.ran(node, "push", begin);
       consumed_inputs(current(), node);
       node.link->producer_pushed(node.first_input_records(slot));
       if (node.plan->infer.synchronizes_producer_stream)
@@ -285,7 +292,7 @@ OpResult SectionRunner::push(Step &step) {
         return finished;
       enter(node, "try_push");
     } else {
-      sleep(epoch, node.link->polled());
+      sleep(node, Probe::Wait::Downstream, epoch, node.link->polled());
     }
   }
 }
@@ -298,7 +305,7 @@ void SectionRunner::release_outputs(Iteration &iteration, bool of_tail) {
       continue;
     enter(node, "release_output");
     if (!node.plan->infer.hands_over_by_event)
-      order_.before_host(step->released);
+      before_host(step->released);
     for (const auto slot : node.owned_outputs)
       node.task->release_output(slot);
     if (node.link != nullptr)
@@ -364,13 +371,39 @@ bool SectionRunner::everyone_behind_has_ended() const {
   });
 }
 
+void SectionRunner::before_host(const Access &access) {
+  if (!order_.is_behind())
+    return;
+  const auto begin = probe_.now();
+  order_.before_host(access);
+  probe_.waited(Probe::Wait::Device, nullptr, begin);
+}
+
+void SectionRunner::wait_for_stream() {
+  const auto begin = probe_.now();
+  order_.wait_for_all();
+  probe_.waited(Probe::Wait::Device, nullptr, begin);
+}
+
+// How many frames a queue holds behind a pop.
+void SectionRunner::count_fill(NodeRuntime &node) {
+  if (!probe_.is_on())
+    return;
+  const auto in = node.link->frames_in(), out = node.link->frames_taken();
+  node.counters.fill_sum += in > out ? in - out : 0;
+  ++node.counters.fill_samples;
+}
+
 void SectionRunner::sleep(
-    uint64_t epoch, bool polled, std::optional<Waker::Clock::time_point> deadline) {
+    NodeRuntime &node, Probe::Wait wait, uint64_t epoch, bool polled,
+    std::optional<Waker::Clock::time_point> deadline) {
   if (!deadline && polled) {
     deadline = Waker::Clock::now() + back_off_;
     back_off_ = std::min(2 * back_off_, last_back_off);
   }
+  const auto begin = probe_.now();
   waker_.wait(epoch, deadline);
+  probe_.waited(wait, &node, begin);
 }
 
 std::exception_ptr SectionRunner::describe_failure() const {

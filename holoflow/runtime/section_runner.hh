@@ -9,6 +9,7 @@
 
 #include "holoflow/runtime/graph_exec.hh"
 #include "holoflow/runtime/node_runtime.hh"
+#include "holoflow/runtime/probe.hh"
 #include "holoflow/runtime/run_state.hh"
 #include "holoflow/runtime/stream_order.hh"
 
@@ -37,7 +38,6 @@ struct Iteration {
 
   // While its tail is outstanding:
   uint64_t work = 0;  ///< the stream's last work of this iteration
-  Event done;  ///< fires behind it
   std::vector<std::byte *> pointers;  ///< of the storages that the tail touches
 
   void clear() {
@@ -70,6 +70,10 @@ public:
 
   /// Never throws: a failure goes to RunState::fail with its place.
   void run() noexcept;
+
+  [[nodiscard]] const SectionCounters &counters() const { return probe_.counters; }
+  /// For trace(), while the section does not run.
+  SectionTrace trace;
 
 private:
   core::OpResult loop();
@@ -111,11 +115,15 @@ private:
   void count_aborted_frames(const Iteration &iteration);
   [[nodiscard]] bool everyone_behind_has_ended() const;
   template <typename Function> void attempt(const Function &function);
+  void before_host(const Access &access);
+  void wait_for_stream();
+  void count_fill(NodeRuntime &node);
 
   /// Sleeps until something changed since `epoch`, until the deadline, or, where a task must be
-  /// polled, for a time that doubles with each call.
+  /// polled, for a time that doubles with each call. `node` is what it waits for.
   void sleep(
-      uint64_t epoch, bool polled, std::optional<Waker::Clock::time_point> deadline = std::nullopt);
+      NodeRuntime &node, Probe::Wait wait, uint64_t epoch, bool polled,
+      std::optional<Waker::Clock::time_point> deadline = std::nullopt);
 
   void enter(const NodeRuntime &node, const char *phase) {
     current_node_ = &node;
@@ -128,6 +136,7 @@ private:
   RunState &state_;
   Device *device_ = nullptr;  // null on the CPU
   StreamOrder order_;
+  Probe probe_;
   std::vector<Step> consumers_, nodes_, producers_, tail_;
   bool has_sink_ = false;  // a synchronous node without outputs
   bool waits_before_push_ = false;  // an ordinary producer

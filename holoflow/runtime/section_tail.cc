@@ -74,7 +74,8 @@ Step SectionRunner::make_step(
     if (node.sync != nullptr && on_stream)
       step.stream.reads.push_back(number);
     else if (on_host(node.inputs[in]) && !(node.async != nullptr && owned && by_event))
-      step.host.reads.push_back(number);
+      // Who owns its input takes the memory away: nobody may still read it either.
+      (owned ? step.host.writes : step.host.reads).push_back(number);
     if (owned)
       step.renewed.push_back(number);
   }
@@ -125,7 +126,7 @@ void SectionRunner::collect_tail_storages(ExecResources &resources) {
 // The iteration's device work is enqueued; what is left of it waits for that work.
 OpResult SectionRunner::defer_tail() {
   auto &iteration = current();
-  iteration.work = order_.mark(iteration.done.get());
+  iteration.work = order_.mark();
   for (size_t i = 0; i < tail_storages_.size(); ++i)
     iteration.pointers[i] = tail_storages_[i]->ptr;
   ++begun_;
@@ -158,7 +159,9 @@ OpResult SectionRunner::finish_oldest() {
 OpResult SectionRunner::run_tail(Iteration &iteration, size_t slot) {
   if (!tail_.empty())
     enter(*tail_.front().node, "waiting for the device");
+  const auto begin = probe_.now();
   order_.wait_until(iteration.work);
+  probe_.waited(Probe::Wait::Device, nullptr, begin);
   for (auto &step : tail_)
     if (const auto result = execute(step, iteration, slot); result != OpResult::Ok)
       return result;
@@ -210,8 +213,10 @@ void SectionRunner::end(OpResult reason, bool failed) {
   const Iteration *counted = in_progress_ && !tail_ended_ && in_sink() ? &current() : nullptr;
   if (!failed && !tail_ended_)
     attempt([&] {
+      failed = true;
       if (const auto result = finish_all(); result == OpResult::Cancelled)
         reason = result;
+      failed = false;
     });
   if (tail_ended_ && in_sink())
     counted = &iterations_[outstanding_ % iterations_.size()];
@@ -221,9 +226,17 @@ void SectionRunner::end(OpResult reason, bool failed) {
       count_aborted_frames(*iteration);
   // Device work may still read memory that the neighbours free or reuse.
   attempt([&] {
-    if (order_.is_behind())
+    if (!order_.is_behind())
+      return;
+    try {
       order_.wait_for_all();
+    } catch (...) {
+      finish_quietly(*device_, section_.stream);
+      failed = true;
+      throw;
+    }
   });
+  attempt([&] { probe_.end_run(); });
   for (const auto *iteration : open)
     for (const auto &[node, slot] : iteration->acquired)
       attempt([&, node = node, slot = slot] {

@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-#include "holoflow/runtime/device.hh"
+#include "holoflow/device/hand_over.hh"
 
 namespace holoflow::runtime {
 
@@ -26,17 +26,13 @@ struct Access {
 ///   enqueue(access)        work that touches the storages was put on the stream
 ///   before_host(access)    the host is about to: waits for writers before it reads, for readers
 ///                          and writers before it writes
-///   mark(event)            records the event: waits for earlier work use it
+///   mark()                 marks the stream, for later waits
 ///
 /// Threads: the section's only.
 class StreamOrder {
 public:
-  StreamOrder(Device *device, cudaStream_t stream) : device_(device), stream_(stream) {
-    if (device == nullptr)
-      return;
-    const DeviceScope scope(*device);
-    own_event_ = Event(*device);
-  }
+  StreamOrder(Device &device, cudaStream_t stream)
+      : device_(device), marks_(StreamMarks::of(device, stream)) {}
 
   /// The number of a storage, the same each time.
   [[nodiscard]] size_t number_of(int sid) {
@@ -49,9 +45,10 @@ public:
   [[nodiscard]] bool is_behind() const noexcept { return enqueued_ != finished_; }
 
   void enqueue(const Access &access) {
-    if (device_ == nullptr)
+    if (!device_.is_gpu())
       return;
     ++enqueued_;
+    marks_->touch();
     for (const auto storage : access.reads)
       touches_[storage].read = enqueued_;
     for (const auto storage : access.writes)
@@ -72,15 +69,14 @@ public:
   /// The storage stands for other memory from now on, which no work of this stream touches.
   void renew(size_t storage) { touches_[storage] = {}; }
 
-  /// Records the event behind all work so far; the number of that work, for wait_until. At most
+  /// Marks the stream behind all work so far; the number of that work, for wait_until. At most
   /// most_marks are remembered, the newest.
-  uint64_t mark(DeviceEvent event) {
-    device_->record(event, stream_);
+  uint64_t mark() {
     if (count_ == most_marks) {
       ++first_;
       --count_;
     }
-    marks_[(first_ + count_++) % most_marks] = {enqueued_, event};
+    marked_[(first_ + count_++) % most_marks] = {enqueued_, marks_->mark().event};
     return enqueued_;
   }
 
@@ -88,19 +84,17 @@ public:
   void wait_until(uint64_t work) {
     if (work <= finished_)
       return;
-    while (count_ > 0) {
-      const Mark mark = marks_[first_ % most_marks];
-      ++first_;
-      --count_;
-      if (mark.work < work)
-        continue;
-      device_->synchronize(mark.event);
-      finished_ = mark.work;
-      return;
-    }
-    device_->record(own_event_.get(), stream_);
-    device_->synchronize(own_event_.get());
-    finished_ = enqueued_;
+    // Newer marks are often done already, and answer for what comes next too.
+    while (count_ > 0 && marked_[first_ % most_marks].work < work)
+      drop_oldest_mark();
+    if (count_ == 0)
+      (void)mark();
+    if (count_ > 2 && device_.query(marked_[(first_ + 1) % most_marks].event))
+      drop_oldest_mark();
+    else
+      device_.synchronize(marked_[first_ % most_marks].event);
+    finished_ = marked_[first_ % most_marks].work;
+    drop_oldest_mark();
   }
   void wait_for_all() { wait_until(enqueued_); }
   /// Somebody else has waited for the stream.
@@ -123,13 +117,17 @@ private:
   };
   static constexpr size_t most_marks = 32;
 
-  Device *const device_;
-  const cudaStream_t stream_;
-  Event own_event_;  // for waits that no mark serves
+  void drop_oldest_mark() {
+    ++first_;
+    --count_;
+  }
+
+  Device &device_;
+  const std::shared_ptr<StreamMarks> marks_;  // with the tasks of the section
   std::map<int, size_t> numbers_;  // by storage id
   std::vector<Touch> touches_;
   uint64_t enqueued_ = 0, finished_ = 0;
-  std::array<Mark, most_marks> marks_ = {};  // a ring, oldest first
+  std::array<Mark, most_marks> marked_ = {};  // a ring, oldest first
   size_t first_ = 0, count_ = 0;
 };
 

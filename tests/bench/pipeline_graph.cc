@@ -9,7 +9,7 @@
 #include <string>
 
 #include "holoflow/builtin_tasks.hh"
-#include "holoflow/runtime/device.hh"
+#include "holoflow/device/hand_over.hh"
 #include "holoflow/tools/measuring.hh"
 
 namespace holoflow::bench {
@@ -25,18 +25,17 @@ int pattern(size_t i) {
 
 /// Lends page-locked frames in turn, without writing them.
 ///
-/// Released slots carry an event behind the work that reads them; a slot is lent again once its
-/// event has come, so nobody waits for the device at release.
+/// Released slots carry a mark behind the work that reads them; a slot is lent again once its mark
+/// has come, so nobody waits for the device at release.
 class PinnedSource final : public core::ISyncTask {
 public:
   PinnedSource(const core::TDesc &desc, size_t frames, const core::SyncCreateCtx &ctx)
       : device_(ctx.device < 0 ? runtime::host_device() : runtime::cuda_device(ctx.device)),
-        stream_(ctx.stream), frames_(frames) {
+        marks_(runtime::StreamMarks::of(device_, ctx.stream)), frames_(frames) {
     const runtime::DeviceScope scope(device_);
     for (size_t i = 0; i < ring; ++i) {
       auto &slot = slots_.emplace_back();
       slot.memory = runtime::MemoryBlock(device_, core::MemLoc::Host, desc.num_bytes());
-      slot.read = runtime::Event(device_);
       for (size_t k = 0; i == 0 && k < desc.num_bytes(); ++k)
         slot.memory.get()[k] = static_cast<std::byte>(pattern(k));
       if (i > 0)
@@ -53,7 +52,7 @@ public:
     times.push_back(Clock::now());
     auto &slot = slots_[lent_ % ring];
     if (lent_ >= ring)
-      device_.synchronize(slot.read.get());
+      wait_for(lent_ - ring);
     ++lent_;
     storage_access().owned_output_storage(0).ptr = slot.memory.get();
     return core::OpResult::Ok;
@@ -61,7 +60,7 @@ public:
 
   /// The oldest; younger ones may still be lent.
   void release_output(int) override {
-    device_.record(slots_[released_ % ring].read.get(), stream_);
+    slots_[released_ % ring].read = marks_->mark();
     ++released_;
   }
 
@@ -71,14 +70,30 @@ private:
   static constexpr size_t ring = 8;  // as many as the hand-written loop has
   struct Slot {
     runtime::MemoryBlock memory;
-    runtime::Event read;  ///< everyone has read it
+    runtime::StreamPosition read;  ///< everyone has read it
   };
+
+  /// Until loan `number` has been read; a younger one answers for it too.
+  void wait_for(size_t number) {
+    if (number < known_)
+      return;
+    const size_t younger = std::min(number + ring / 2, released_ - 1);
+    if (younger > number && device_.query(slots_[younger % ring].read.event)) {
+      known_ = younger + 1;
+      return;
+    }
+    if (const auto event = slots_[number % ring].read.event; event != nullptr)
+      device_.synchronize(event);
+    known_ = number + 1;
+  }
+
   runtime::Device &device_;
-  cudaStream_t stream_;
+  const std::shared_ptr<runtime::StreamMarks> marks_;  // with the section and its other tasks
   std::vector<Slot> slots_;
   const size_t frames_;
   size_t lent_ = 0;
   size_t released_ = 0;
+  size_t known_ = 0;  // loans before it have been read
 };
 
 class PinnedSourceFactory final : public core::ISyncTaskFactory {

@@ -25,6 +25,9 @@ public:
   /// synchronize, query, copy, and the launch of a task's work) does nothing and throws
   /// core::DeviceError, once: "emulated GPU: call 3 failed: record". 0: none.
   virtual void fail_call(uint64_t call) = 0;
+  /// From the call-th following call on every one of these throws the like, and what is pending
+  /// never runs: the sticky errors of CUDA. 0: the device is there.
+  virtual void lose_device(uint64_t call) = 0;
   /// No faults, and the counts of calls begin anew. What is alive stays counted.
   virtual void reset() = 0;
 

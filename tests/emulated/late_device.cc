@@ -34,8 +34,12 @@ template <typename Handle> Handle handle_of(uint64_t number) {
 
 void LateDevice::count_call(const char *name) {
   ++counts_.calls;
+  if (faults_.lost)
+    throw core::DeviceError(
+        "emulated GPU: lost since call " + std::to_string(faults_.call) + ": " + name);
   if (faults_.calls_left == 0 || --faults_.calls_left != 0)
     return;
+  faults_.lost = faults_.lose_device;
   throw core::DeviceError(
       "emulated GPU: call " + std::to_string(faults_.call) + " failed: " + name);
 }
@@ -88,7 +92,8 @@ void LateDevice::run_all(StreamQueue &queue) {
 }
 
 void LateDevice::run_up_to(Mark &mark) {
-  while (!mark.reached)
+  // The stream of a mark that a lost device never reached may be gone.
+  while (!mark.reached && !faults_.lost)
     run_oldest(*mark.queue);
 }
 
@@ -164,7 +169,9 @@ void LateDevice::free(core::MemLoc, std::byte *ptr) noexcept {
   memory_.erase(found);
   bytes_in_use_ -= bytes;
   std::memset(ptr, freed_byte, bytes);
-  if (!keeps_freed_memory)
+  // Where waits are lost on purpose, late writes are no surprise.
+  if (!keeps_freed_memory && !faults_.lose_waits && !faults_.lose_records &&
+      !faults_.skip_host_waits)
     return std::free(ptr);
   graves_.push_back({ptr, bytes});
   empty_graves();
@@ -184,7 +191,8 @@ void LateDevice::destroy_stream(cudaStream_t stream) noexcept {
   const auto found = streams_.find(stream);
   if (found == streams_.end())
     return;
-  run_all(found->second);
+  if (!faults_.lost)
+    run_all(found->second);
   streams_.erase(found);
   empty_graves();
 }
@@ -282,6 +290,14 @@ void LateDevice::skip_host_waits(bool on) {
 
 void LateDevice::fail_call(uint64_t call) {
   const std::lock_guard lock(mutex_);
+  faults_.lose_device = faults_.lost = false;
+  faults_.call = faults_.calls_left = call;
+}
+
+void LateDevice::lose_device(uint64_t call) {
+  const std::lock_guard lock(mutex_);
+  faults_.lose_device = true;
+  faults_.lost = false;
   faults_.call = faults_.calls_left = call;
 }
 

@@ -71,6 +71,7 @@ public:
   void lose_records(bool on) override;
   void skip_host_waits(bool on) override;
   void fail_call(uint64_t call) override;
+  void lose_device(uint64_t call) override;
   void reset() override;
   [[nodiscard]] uint64_t calls() const override;
   [[nodiscard]] uint64_t stream_synchronisations() const override;
@@ -99,8 +100,10 @@ private:
   };
   struct Faults {
     bool lose_waits = false, lose_records = false, skip_host_waits = false;
+    bool lose_device = false;  // with the call that fails
     uint64_t call = 0;  // that fails, as it was asked for
     uint64_t calls_left = 0;  // until then
+    bool lost = false;  // the device is
   };
   struct Counts {
     uint64_t calls = 0, streams = 0, events = 0, allocations = 0;

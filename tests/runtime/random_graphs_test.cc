@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Random small graphs of built-in tasks: whatever compiles must run to its end, lose no frame, and
-// give the same bytes with other queue depths, without shared memory and with every edge copied.
+// give the same bytes with other queue depths, without shared memory and with every edge copied. On
+// a GPU every tensor is uploaded first and downloaded last.
 //
-//   HOLOFLOW_SEARCH_GRAPHS=10000 HOLOFLOW_SEARCH_SEED=1 test_runtime
+//   HOLOFLOW_SEARCH_GRAPHS=10000 HOLOFLOW_SEARCH_SEED=1 HOLOFLOW_SEARCH_DEVICE=cuda test_runtime
 //   --gtest_filter='RandomGraphs.*'
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <cstdlib>
 #include <iostream>
-#include <mutex>
 #include <random>
 #include <thread>
 
 #include "holoflow/builtin_tasks.hh"
 #include "holoflow/runtime/graph_runner.hh"
+#include "tests/support/watchdog.hh"
 
 namespace holoflow::test {
 
@@ -29,35 +29,6 @@ size_t setting(const char *name, size_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-/// Aborts with the graph's text where a run takes longer than any of these could.
-class Watchdog {
-public:
-  explicit Watchdog(std::string graph) : graph_(std::move(graph)), thread_([this] { watch(); }) {}
-  ~Watchdog() {
-    {
-      const std::lock_guard lock(mutex_);
-      done_ = true;
-    }
-    ended_.notify_one();
-    thread_.join();
-  }
-
-private:
-  void watch() {
-    std::unique_lock lock(mutex_);
-    if (ended_.wait_for(lock, std::chrono::seconds(120), [this] { return done_; }))
-      return;
-    std::cerr << "this graph hangs: " << graph_ << std::endl;
-    std::abort();
-  }
-
-  const std::string graph_;
-  std::mutex mutex_;  // guards done_
-  std::condition_variable ended_;
-  bool done_ = false;
-  std::thread thread_;
-};
-
 struct Candidate {
   GraphSpec graph;
   std::map<std::string, core::TDesc> inputs;
@@ -66,7 +37,8 @@ struct Candidate {
 
 class GraphMaker {
 public:
-  explicit GraphMaker(uint64_t seed) : random_(seed) {}
+  GraphMaker(uint64_t seed, runtime::CompilerConfig::Device device)
+      : random_(seed), on_gpu_(device == runtime::CompilerConfig::Device::Cuda) {}
 
   Candidate make() {
     candidate_ = {};
@@ -80,8 +52,10 @@ public:
       add_random_node(i);
     int outputs = 0;
     for (const auto &node : unread_) {
-      const auto name = "out" + std::to_string(outputs++);
-      candidate_.graph.add_node(name, "Output").connect(node, 0, name, 0);
+      const auto number = std::to_string(outputs++);
+      const auto name = "out" + number;
+      const auto last = on_gpu_ ? add_after(node, "down" + number, "Download") : node;
+      candidate_.graph.add_node(name, "Output").connect(last, 0, name, 0);
     }
     return candidate_;
   }
@@ -99,8 +73,14 @@ private:
         name,
         core::TDesc({static_cast<size_t>(frames), 3, 4}, core::DType::F32, core::MemLoc::Host));
     candidate_.pushes[name] = pick(0, 40);
-    open_.push_back(name);
-    unread_.push_back(name);
+    const auto first = on_gpu_ ? add_after(name, "up_" + name, "Upload") : name;
+    open_.push_back(first);
+    unread_.push_back(first);
+  }
+
+  std::string add_after(const std::string &from, const std::string &name, const char *type) {
+    candidate_.graph.add_node(name, type).connect(from, 0, name, 0);
+    return name;
   }
 
   /// The newest tensor, or any other one, so that long chains and fan-out both come up.
@@ -170,6 +150,7 @@ private:
   }
 
   std::mt19937_64 random_;
+  const bool on_gpu_;
   Candidate candidate_;
   std::vector<std::string> open_, unread_;
 };
@@ -282,7 +263,7 @@ TEST(RandomGraphs, WhateverCompilesRunsToItsEndAndLosesNothing) {
   const auto device = wanted_device != nullptr && std::string(wanted_device) == "cuda"
       ? runtime::CompilerConfig::Device::Cuda
       : runtime::CompilerConfig::Device::Cpu;
-  GraphMaker maker(seed);
+  GraphMaker maker(seed, device);
   core::Registry registry;
   register_builtin_tasks(registry);
   size_t compiled = 0, refused = 0;
@@ -290,7 +271,7 @@ TEST(RandomGraphs, WhateverCompilesRunsToItsEndAndLosesNothing) {
     const auto candidate = maker.make();
     const auto text = candidate.graph.to_json().dump();
     SCOPED_TRACE(text);
-    const Watchdog watchdog(text);
+    const Watchdog watchdog("this graph hangs: " + text);
     runtime::CompilerConfig config;
     config.device = device;
     config.inputs = candidate.inputs;

@@ -22,6 +22,7 @@ constexpr size_t alignment = 256;  // of a group of frames, as good as that of a
 // One window is read while the next is copied.
 constexpr size_t window_copies = 2;
 constexpr size_t most_lent = 64;
+constexpr size_t small_push = 512 * 1024;  // bytes
 
 }  // namespace
 
@@ -43,26 +44,31 @@ BatchQueueTask::BatchQueueTask(
   records_.resize(shape_.ring.frames);
   after_gap_.resize(shape_.ring.frames);
   const bool takes = shape_.policy == QueuePolicy::DropOldest;
-  size_t most_windows = std::min(most_lent, shape_.ring.frames / shape_.stride + 1);
+  const size_t windows = shape_.ring.frames / shape_.stride + 1;
   // A copy on the consumer's stream would wait for what reads the windows before.
   if (takes && owns_output_ && device_.is_gpu())
     own_stream_ = runtime::Stream(device_);
   window_stream_ = own_stream_.get() != nullptr ? own_stream_.get() : consumer_stream_;
   if (takes && owns_output_) {
-    most_windows = window_copies;
     for (size_t i = 0; i < window_copies; ++i)
       windows_.emplace_back(device_, loc, shape_.size * frame_bytes_);
   }
-  lent_.resize(most_windows);
+  lent_.resize(windows_.empty() ? std::min(most_lent, windows) : window_copies);
   written_ = runtime::HandOver(
       device_, loc, producer_stream_, window_stream_, shape_.ring.frames / shape_.frames_in);
-  released_ = runtime::HandOver(device_, loc, consumer_stream_, producer_stream_, most_windows);
+  released_ = runtime::HandOver(device_, loc, consumer_stream_, producer_stream_, windows);
   if (!owns_input_)
     return;
   const size_t owned = ctx.owned_input_bytes.empty() ? 0 : ctx.owned_input_bytes[0];
   if (owned > push_bytes || shape_.input.offset != 0 || !core::is_packed(shape_.input))
     staging_ = runtime::MemoryBlock(
         device_, loc, std::max(owned, shape_.input.offset + shape_.input.num_bytes()));
+}
+
+// The section does not know this stream; where a wait for it failed, its copies may still run.
+BatchQueueTask::~BatchQueueTask() {
+  if (own_stream_.get() != nullptr)
+    runtime::finish_quietly(device_, own_stream_.get());
 }
 
 bool BatchQueueTask::has_room() const noexcept {
@@ -93,8 +99,13 @@ void BatchQueueTask::wait_for_slot(uint64_t head) {
   if (shape_.policy == QueuePolicy::DropOldest)
     return wait_for_pinned();
   const uint64_t end = head + shape_.frames_in;
-  if (shape_.policy == QueuePolicy::Block && end > shape_.ring.frames)
-    released_.take((end - shape_.ring.frames - 1) / shape_.stride);
+  if (shape_.policy != QueuePolicy::Block || end <= shape_.ring.frames)
+    return;
+  const uint64_t needed = (end - shape_.ring.frames - 1) / shape_.stride;
+  // Where more has been released one wait serves several pushes. Half of the ring stays between
+  // the two sides, so that they still overlap.
+  const uint64_t released = tail_.load(std::memory_order_relaxed) / shape_.stride - 1;
+  released_.take(std::min(released, needed + shape_.ring.frames / shape_.stride / 2));
 }
 
 // What the thread itself copies out of a slot, a stream may still be writing into it.
@@ -104,18 +115,24 @@ void BatchQueueTask::wait_for_host_memory() {
 }
 
 std::optional<core::TView> BatchQueueTask::acquire_input(int index) {
+  if (!lend_input(index))
+    return std::nullopt;
+  return core::TView{shape_.input, &storage_access().owned_input_storage(0)};
+}
+
+bool BatchQueueTask::lend_input(int index) {
   if (index != 0 || !owns_input_)
     throw std::out_of_range("BatchQueue: input " + std::to_string(index) + " is not its own");
   if (!lent_in_) {
     if (shape_.policy == QueuePolicy::Block && !has_room())
-      return std::nullopt;
+      return false;
     wait_for_slot(head_.load(std::memory_order_relaxed));
   }
   lent_in_ = true;
   core::Storage &storage = storage_access().owned_input_storage(0);
   const uint64_t head = head_.load(std::memory_order_relaxed);
   storage.ptr = staging_.get() != nullptr ? staging_.get() : frame_at(head % shape_.ring.frames);
-  return core::TView{shape_.input, &storage};
+  return true;
 }
 
 void BatchQueueTask::abandon_input(int index) {
@@ -131,6 +148,7 @@ void BatchQueueTask::repeat_front(uint64_t first) {
     return;
   const size_t count = std::min(shape_.frames_in, shape_.ring.repeated - position);
   move_frames(frame_at(shape_.ring.frames + position), frame_at(position), count, producer_stream_);
+  written_.touch();
 }
 
 void BatchQueueTask::keep_records(uint64_t first, std::span<core::FrameRecord> records) {
@@ -196,6 +214,7 @@ OpResult BatchQueueTask::try_push(core::AsyncPushCtx &ctx) {
           ctx.inputs[0].desc, ctx.inputs[0].data(), frame_at(head % shape_.ring.frames),
           producer_stream_);
       copied_ += shape_.frames_in;
+      written_.touch();
     }
     repeat_front(head);
     keep_records(
@@ -306,6 +325,19 @@ void BatchQueueTask::take_window(std::byte *to, const std::byte *window) {
   pinned_.reset();
 }
 
+// The window that ends at `end` has to be written before the device reads it. Small frames are
+// copied faster than a stream is told to wait: where more have come, one wait serves several
+// windows.
+void BatchQueueTask::wait_for_frames(uint64_t end) {
+  uint64_t push = (end - 1) / shape_.frames_in;
+  const size_t push_bytes = shape_.frames_in * frame_bytes_;
+  if (push_bytes <= small_push) {
+    const uint64_t pushes = head_.load(std::memory_order_acquire) / shape_.frames_in;
+    push = std::max(push, std::min(pushes - 1, push + shape_.ring.frames / shape_.frames_in / 4));
+  }
+  written_.take(push);
+}
+
 void BatchQueueTask::lend(std::byte *memory, uint64_t first) {
   storage_access().owned_output_storage(0).ptr = memory;
   lent_[pops_++ % lent_.size()] = first;
@@ -354,7 +386,7 @@ OpResult BatchQueueTask::try_pop(core::AsyncPopCtx &ctx) {
   }
   lock.unlock();
 
-  written_.take((first + frames - 1) / shape_.frames_in);
+  wait_for_frames(first + frames);
   if (frames < shape_.size)
     complete_window(first, frames);
   std::byte *window = frame_at(first % shape_.ring.frames);
@@ -375,6 +407,7 @@ void BatchQueueTask::lend_or_copy(core::AsyncPopCtx &ctx, std::byte *window, uin
   if (owns_output_)
     return lend(window, first);
   move_frames(ctx.outputs[0].data(), window, shape_.size, consumer_stream_);
+  released_.touch();
   lent_[pops_++ % lent_.size()] = first;
   give_back();
 }
@@ -413,8 +446,6 @@ void BatchQueueTask::begin_run() {
     storage_access().owned_output_storage(0).ptr = nullptr;
   pops_ = releases_ = 0;
   unsettled_ = false;
-  written_.begin_run();
-  released_.begin_run();
   const std::lock_guard lock(mutex_);
   forget_records();
   head_ = tail_ = refused_ = copied_ = 0;

@@ -85,15 +85,18 @@ struct QueueShape {
 ///     consumer waits for; its memory is used again once the device has read it.
 class BatchQueueTask final : public core::IAsyncTask,
                              public runtime::IRunObserver,
-                             public runtime::ILedgerSource {
+                             public runtime::ILedgerSource,
+                             public runtime::IInputLender {
 public:
   BatchQueueTask(
       QueueShape shape, const core::AsyncCreateCtx &ctx, runtime::Device &device,
       CopyView copy_view);
+  ~BatchQueueTask() override;
 
   core::OpResult try_push(core::AsyncPushCtx &ctx) override;
   core::OpResult try_pop(core::AsyncPopCtx &ctx) override;
   std::optional<core::TView> acquire_input(int index) override;
+  bool lend_input(int index) override;
   void abandon_input(int index) override;
   void release_output(int index) override;
   void end_of_input() override { ended_.store(true, std::memory_order_release); }
@@ -133,6 +136,7 @@ private:
   void show_records(uint64_t first, size_t frames, std::span<core::FrameRecord> records);
   void complete_window(uint64_t first, size_t frames);
   void wait_for_host_memory();
+  void wait_for_frames(uint64_t end);
   void take_window(std::byte *to, const std::byte *window);
   void lend(std::byte *memory, uint64_t first);
   void lend_or_copy(core::AsyncPopCtx &ctx, std::byte *window, uint64_t first);

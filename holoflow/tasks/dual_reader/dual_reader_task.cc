@@ -28,7 +28,12 @@ DualReaderTask::DualReaderTask(
   device_.copy(
       ring_.get() + records_.size() * frame_bytes_, input_.mem_loc, constants.data(), MemLoc::Host,
       constants.size(), producer_stream_);
-  device_.synchronize(producer_stream_);
+  try {
+    device_.synchronize(producer_stream_);
+  } catch (...) {
+    runtime::finish_quietly(device_, producer_stream_);
+    throw;
+  }
 }
 
 void DualReaderTask::copy(std::byte *to, const std::byte *from, size_t bytes) {
@@ -51,6 +56,7 @@ OpResult DualReaderTask::try_push(core::AsyncPushCtx &ctx) {
   if (head >= capacity_)
     released_.take(head - capacity_);
   copy_view_(ctx.inputs[0].desc, ctx.inputs[0].data(), slot(head), producer_stream_);
+  written_.touch();
   written_.mark(head);
   const bool known = !ctx.input_records.empty() && ctx.input_records[0].size() == 1;
   records_[head % records_.size()] = known ? ctx.input_records[0][0] : core::FrameRecord{};
@@ -84,6 +90,7 @@ OpResult DualReaderTask::try_pop(core::AsyncPopCtx &ctx) {
   copy(ctx.outputs[0].data(), slot(frame), frame_bytes_);
   copy(ctx.outputs[1].data(), frame < delay_ ? zeros : slot(frame - delay_), frame_bytes_);
   copy(ctx.outputs[2].data(), valid, 1);
+  released_.touch();
   released_.mark(frame);
   give_records(frame, ctx.output_records);
   // Nobody reads that frame's record any more; its owner is free.
@@ -95,8 +102,6 @@ OpResult DualReaderTask::try_pop(core::AsyncPopCtx &ctx) {
 
 void DualReaderTask::begin_run() {
   std::fill(records_.begin(), records_.end(), core::FrameRecord{});
-  written_.begin_run();
-  released_.begin_run();
   head_ = tail_ = 0;
   ended_ = false;
 }

@@ -24,8 +24,8 @@ namespace holoflow::tasks {
 ///
 /// Frame k lies in slot k mod R, R = capacity + d: pushing it takes the slot of frame k − R, which
 /// the next pop, of frame tail ≥ k + 1 − capacity, reads neither as the current nor as the delayed
-/// one. A push copies in and a pop copies out, in the order of their streams; pop k − capacity has to
-/// have read before push k writes. Lock-free, one producer and one consumer.
+/// one. A push copies in and a pop copies out, in the order of their streams; pop k − capacity has
+/// to have read before push k writes. Lock-free, one producer and one consumer.
 class DualReaderTask final : public core::IAsyncTask,
                              public runtime::IRunObserver,
                              public runtime::ILedgerSource {

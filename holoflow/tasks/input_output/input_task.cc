@@ -19,6 +19,8 @@ namespace {
 constexpr size_t most_loans = 32;
 // Own slots, as long as the device reads no more: one is read while the next is filled.
 constexpr size_t enough_slots = 3;
+// Fewer loans are not worth a question to the device while frames keep coming.
+constexpr uint64_t loans_before_asking = 3;
 }  // namespace
 
 PushedFrames::PushedFrames(runtime::InputFrames &&pushed)
@@ -53,11 +55,7 @@ InputTask::InputTask(
     core::TDesc tensor, bool owns_output, runtime::Device &device, cudaStream_t stream)
     : tensor_(std::move(tensor)), tensor_frames_(frame_count(tensor_)),
       frame_bytes_(frame_bytes(tensor_)), owns_output_(owns_output), device_(device),
-      stream_(stream), loans_(most_loans) {
-  if (device_.is_gpu())
-    for (Loan &loan : loans_)
-      loan.read = runtime::Event(device_);
-}
+      marks_(runtime::StreamMarks::of(device, stream)), loans_(most_loans) {}
 
 InputTask::~InputTask() = default;
 
@@ -199,16 +197,23 @@ void InputTask::lend(const std::byte *memory, PushedFrames borrowed, size_t slot
 // The oldest loan goes back, if the device has read it or after waiting for that.
 void InputTask::return_oldest(bool wait) {
   Loan &loan = loans_[returned_ % loans_.size()];
-  if (wait && device_.is_gpu())
-    device_.synchronize(loan.read.get());
+  if (wait && loan.read.event != nullptr)
+    device_.synchronize(loan.read.event);
   ++returned_;
   if (loan.slot != no_slot)
     free_slots_.push_back(std::exchange(loan.slot, no_slot));
   loan.borrowed = PushedFrames();
 }
 
+// Asks for one loan in the middle, which answers for all before it.
 void InputTask::return_finished() {
-  while (returned_ != released_ && device_.query(loans_[returned_ % loans_.size()].read.get()))
+  const uint64_t outstanding = released_ - returned_;
+  if (outstanding < loans_before_asking)
+    return;
+  const uint64_t asked = returned_ + outstanding / 2;
+  if (!device_.query(loans_[asked % loans_.size()].read.event))
+    return;
+  while (returned_ <= asked)
     return_oldest(false);
 }
 
@@ -299,8 +304,7 @@ void InputTask::release_output(int index) {
   if (released_ == given_)
     return;
   storage_access().owned_output_storage(0).ptr = nullptr;
-  if (device_.is_gpu())
-    device_.record(loans_[released_ % loans_.size()].read.get(), stream_);
+  loans_[released_ % loans_.size()].read = marks_->mark();
   ++released_;
   if (!device_.is_gpu())
     return_oldest(false);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "holoflow/core/tasks.hh"
+#include "holoflow/device/hand_over.hh"
 #include "holoflow/runtime/device.hh"
 #include "holoflow/runtime/rim.hh"
 
@@ -99,13 +100,13 @@ private:
   const bool owns_output_;
   runtime::Device &device_;
 
-  const cudaStream_t stream_;
+  const std::shared_ptr<runtime::StreamMarks> marks_;  // with the section and its other tasks
 
   static constexpr size_t no_slot = SIZE_MAX;
   struct Loan {
     PushedFrames borrowed;
     size_t slot = no_slot;  // of slots_, where the frames were copied
-    runtime::Event read;
+    runtime::StreamPosition read = {};
   };
 
   // Section's thread only.

@@ -93,12 +93,18 @@ size_t OutputTask::record_count() const {
 }
 
 std::optional<core::TView> OutputTask::acquire_input(int index) {
+  if (!lend_input(index))
+    return std::nullopt;
+  return core::TView{input_, &storage_access().owned_input_storage(0)};
+}
+
+bool OutputTask::lend_input(int index) {
   if (index != 0 || !owns_input_)
     throw std::out_of_range("Output: input " + std::to_string(index) + " is not its own");
   acquired_.push_back(pool_->take());
   core::Storage &storage = storage_access().owned_input_storage(0);
   storage.ptr = acquired_.back()->data();
-  return core::TView{input_, &storage};
+  return true;
 }
 
 void OutputTask::abandon_input(int index) {

@@ -64,13 +64,15 @@ private:
 class OutputTask final : public core::ISyncTask,
                          public runtime::IFrameOutput,
                          public runtime::IRunObserver,
-                         public runtime::ILedgerSource {
+                         public runtime::ILedgerSource,
+                         public runtime::IInputLender {
 public:
   /// `slot_bytes`: what the graph writes into an owned input, 0 for the tensor's own size.
   OutputTask(core::TDesc input, bool owns_input, size_t slot_bytes, runtime::Device &device);
   ~OutputTask() override;
 
   std::optional<core::TView> acquire_input(int index) override;
+  bool lend_input(int index) override;
   void abandon_input(int index) override;
   core::OpResult execute(core::SyncCtx &ctx) override;
   void interrupt() noexcept override;

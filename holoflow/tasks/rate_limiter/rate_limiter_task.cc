@@ -33,7 +33,6 @@ RateLimiterTask::RateLimiterTask(
   records_.assign(slots, std::vector<core::FrameRecord>(frame_count(tensor_)));
   order_.resize(slots);
   std::iota(order_.begin(), order_.end(), size_t{0});
-  mark_of_.resize(slots);
   const MemLoc loc = tensor_.mem_loc;
   written_ = runtime::HandOver(device_, loc, producer_stream_, consumer_stream_, slots);
   released_ = runtime::HandOver(device_, loc, consumer_stream_, producer_stream_, slots);
@@ -60,16 +59,22 @@ void RateLimiterTask::wait_for_slot(uint64_t tensor) {
 }
 
 std::optional<core::TView> RateLimiterTask::acquire_input(int index) {
+  if (!lend_input(index))
+    return std::nullopt;
+  return core::TView{tensor_, &storage_access().owned_input_storage(0)};
+}
+
+bool RateLimiterTask::lend_input(int index) {
   if (index != 0 || !owns_input_)
     throw std::out_of_range("RateLimiter: input " + std::to_string(index) + " is not its own");
   if (!lent_in_ && !has_room())
-    return std::nullopt;
+    return false;
   lent_in_ = true;
   core::Storage &storage = storage_access().owned_input_storage(0);
   const uint64_t tensor = pushed_.load(std::memory_order_relaxed);
   wait_for_slot(tensor);
   storage.ptr = slots_[slot_of(tensor)].get();
-  return core::TView{tensor_, &storage};
+  return true;
 }
 
 void RateLimiterTask::abandon_input(int index) {
@@ -107,13 +112,13 @@ OpResult RateLimiterTask::try_push(core::AsyncPushCtx &ctx) {
   } else {
     wait_for_slot(tensor);
     copy(slots_[slot].get() + tensor_.offset, ctx.inputs[0].data(), producer_stream_);
+    written_.touch();
   }
   std::vector<core::FrameRecord> &records = records_[slot];
   const bool known = !ctx.input_records.empty() && ctx.input_records[0].size() == records.size();
   for (size_t i = 0; i < records.size(); ++i)
     records[i] = known ? ctx.input_records[0][i] : core::FrameRecord{};
-  mark_of_[slot] = writes_++;
-  written_.mark(mark_of_[slot]);
+  written_.mark(slot);
   publish(tensor);
   return OpResult::Ok;
 }
@@ -151,13 +156,14 @@ OpResult RateLimiterTask::try_pop(core::AsyncPopCtx &ctx) {
   next_ = now + period_;
   const size_t slot = take(
       tensor, ctx.output_records.empty() ? std::span<core::FrameRecord>() : ctx.output_records[0]);
-  written_.take(mark_of_[slot]);
+  written_.take(slot);
   std::byte *memory = slots_[slot].get();
   if (owns_output_) {
     storage_access().owned_output_storage(0).ptr = memory;
     return OpResult::Ok;
   }
   copy(ctx.outputs[0].data(), memory + tensor_.offset, consumer_stream_);
+  released_.touch();
   free_oldest();
   return OpResult::Ok;
 }
@@ -196,9 +202,7 @@ void RateLimiterTask::begin_run() {
   abandon_input(0);
   if (owns_output_ && released_count_ != popped_)
     storage_access().owned_output_storage(0).ptr = nullptr;
-  released_count_ = writes_ = 0;
-  written_.begin_run();
-  released_.begin_run();
+  released_count_ = 0;
   for (auto &records : records_)
     std::fill(records.begin(), records.end(), core::FrameRecord{});
   pushed_ = freed_ = popped_ = dropped_ = 0;

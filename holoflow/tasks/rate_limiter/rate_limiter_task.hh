@@ -40,7 +40,8 @@ using RateClock = std::function<std::chrono::steady_clock::time_point()>;
 /// mutex keeps a pop from taking the waiting tensor meanwhile.
 class RateLimiterTask final : public core::IAsyncTask,
                               public runtime::IRunObserver,
-                              public runtime::ILedgerSource {
+                              public runtime::ILedgerSource,
+                              public runtime::IInputLender {
 public:
   RateLimiterTask(
       core::TDesc tensor, std::chrono::nanoseconds period, bool drops,
@@ -50,6 +51,7 @@ public:
   core::OpResult try_push(core::AsyncPushCtx &ctx) override;
   core::OpResult try_pop(core::AsyncPopCtx &ctx) override;
   std::optional<core::TView> acquire_input(int index) override;
+  bool lend_input(int index) override;
   void abandon_input(int index) override;
   void release_output(int index) override;
   void end_of_input() override { ended_.store(true, std::memory_order_release); }
@@ -83,9 +85,7 @@ private:
   std::vector<runtime::MemoryBlock> slots_;
   std::vector<std::vector<core::FrameRecord>> records_;  // by slot, handed over with it
   std::vector<size_t> order_;  // slots by tensor; only the producer changes it
-  std::vector<uint64_t> mark_of_;  // by slot, handed over with it: which write filled it
-  uint64_t writes_ = 0;  // producer's
-  runtime::HandOver written_;  // by write
+  runtime::HandOver written_;  // by slot
   runtime::HandOver released_;  // by tensor
 
   bool lent_in_ = false;  // producer's: acquired, not yet pushed

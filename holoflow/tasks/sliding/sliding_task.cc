@@ -59,7 +59,6 @@ SlidingAverageTask::SlidingAverageTask(
       frame_bytes_(frame_bytes(shape_.input)), ops_(std::move(ops)), device_(device),
       producer_stream_(ctx.producer_stream), consumer_stream_(ctx.consumer_stream),
       ring_(device, shape_.input.mem_loc, shape_.slots * frame_bytes_), records_(shape_.slots),
-      push_of_(shape_.slots),
       written_(device, shape_.input.mem_loc, producer_stream_, consumer_stream_, shape_.slots),
       released_(device, shape_.input.mem_loc, consumer_stream_, producer_stream_, shape_.slots),
       to_discard_(shape_.discard_first) {}
@@ -105,10 +104,11 @@ OpResult SlidingAverageTask::try_push(core::AsyncPushCtx &ctx) {
         frame_, frame_of(ctx.inputs[0], i), reinterpret_cast<std::byte *>(slot(head)),
         producer_stream_);
     records_[head % shape_.slots] = records.empty() ? core::FrameRecord{} : records[i];
-    push_of_[head % shape_.slots] = pushes_;
     ++head;
   }
-  written_.mark(pushes_++);
+  written_.touch();
+  for (uint64_t frame = head_.load(std::memory_order_relaxed); frame != head; ++frame)
+    written_.mark(frame);
   left_out_.fetch_add(left_out, std::memory_order_release);
   head_.store(head, std::memory_order_release);
   return OpResult::Ok;
@@ -126,13 +126,14 @@ OpResult SlidingAverageTask::try_pop(core::AsyncPopCtx &ctx) {
     flushed_ = true;
     return OpResult::Eof;
   }
-  written_.take(push_of_[(first + shape_.window - 1) % shape_.slots]);
+  written_.take(first + shape_.window - 1);
   ops_.mean(
       {reinterpret_cast<const float *>(ring_.get()), frame_bytes_ / sizeof(float), shape_.slots,
        static_cast<size_t>(first % shape_.slots), shape_.window},
       reinterpret_cast<float *>(ctx.outputs[0].data()), consumer_stream_);
   if (!ctx.output_records.empty() && !ctx.output_records[0].empty())
     ctx.output_records[0][0] = std::move(records_[(first + shape_.window - 1) % shape_.slots]);
+  released_.touch();
   released_.mark(first);
   tail_.store(first + 1, std::memory_order_release);
   return OpResult::Ok;
@@ -141,9 +142,6 @@ OpResult SlidingAverageTask::try_pop(core::AsyncPopCtx &ctx) {
 void SlidingAverageTask::begin_run() {
   std::fill(records_.begin(), records_.end(), core::FrameRecord{});
   to_discard_ = shape_.discard_first;
-  pushes_ = 0;
-  written_.begin_run();
-  released_.begin_run();
   head_ = tail_ = left_out_ = 0;
   ended_ = flushed_ = false;
 }

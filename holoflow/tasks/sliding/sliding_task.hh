@@ -99,9 +99,7 @@ private:
   const cudaStream_t consumer_stream_;
   runtime::MemoryBlock ring_;
   std::vector<core::FrameRecord> records_;  // by slot
-  std::vector<uint64_t> push_of_;  // by slot: which push wrote it
-  uint64_t pushes_ = 0;  // the producer's
-  runtime::HandOver written_, released_;  // by push, by pop
+  runtime::HandOver written_, released_;  // by frame, by pop
   std::vector<uint8_t> valid_;  // of the push at hand, one or one per frame; empty = all are
   uint64_t to_discard_ = 0;
 

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Times of a section.
+#include "holoflow/runtime/probe.hh"
+
+namespace holoflow::runtime {
+
+namespace {
+
+uint64_t nanoseconds(std::chrono::steady_clock::duration duration) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
+}
+
+}  // namespace
+
+void Probe::begin_run(SectionTrace *trace) {
+  trace_ = trace != nullptr && trace->is_on() ? trace : nullptr;
+  taken_ = read_ = 0;
+  sample_ = nullptr;
+  next_sample_ = {};
+  if (device_ == nullptr || trace_ == nullptr)
+    return;
+  // The device's clock and the host's meet here.
+  if (base_.get() == nullptr)
+    base_ = Event(*device_, Event::Kind::Timed);
+  device_->record(base_.get(), stream_);
+  device_->synchronize(base_.get());
+  base_time_ = Clock::now();
+}
+
+// The stream is idle, or the device has failed.
+void Probe::end_run() {
+  sample_ = nullptr;
+  if (device_ != nullptr)
+    read_finished(true);
+  trace_ = nullptr;
+  on_ = false;
+}
+
+void Probe::start_iteration() {
+  sample_ = nullptr;
+  if (device_ == nullptr)
+    return;
+  read_finished(false);
+  const auto time = Clock::now();
+  if (taken_ - read_ == samples_.size() || (trace_ == nullptr && time < next_sample_))
+    return;
+  next_sample_ = time + sampling_interval;
+  sample_ = &samples_[taken_++ % samples_.size()];
+  sample_->used = 0;
+}
+
+void Probe::add_run(NodeRuntime &node, const char *phase, Clock::time_point begin) {
+  const auto end = Clock::now();
+  const auto duration = nanoseconds(end - begin);
+  node.counters.duration_ns += duration;
+  counters.host_ns += duration;
+  if (trace_ != nullptr)
+    trace_->add({node.plan->spec.name.c_str(), phase, SectionTrace::Row::Host, begin, end});
+}
+
+void Probe::add_wait(Wait wait, NodeRuntime *node, Clock::time_point begin) {
+  const auto end = Clock::now();
+  const auto duration = nanoseconds(end - begin);
+  if (node != nullptr)
+    node->counters.waited_ns += duration;
+  switch (wait) {
+  case Wait::Upstream:
+    counters.upstream_ns += duration;
+    break;
+  case Wait::Downstream:
+    counters.downstream_ns += duration;
+    break;
+  case Wait::Device:
+    counters.device_wait_ns += duration;
+    break;
+  }
+  if (trace_ != nullptr)
+    trace_->add(
+        {node != nullptr ? node->plan->spec.name.c_str() : "stream", "wait",
+         SectionTrace::Row::Host, begin, end});
+}
+
+void Probe::mark(NodeRuntime *node) {
+  if (sample_->used == sample_->marks.size()) {
+    auto &added = sample_->marks.emplace_back();
+    added.event = Event(*device_, Event::Kind::Timed);
+  }
+  auto &mark = sample_->marks[sample_->used++];
+  mark.node = node;
+  device_->record(mark.event.get(), stream_);
+}
+
+void Probe::read_finished(bool wait) {
+  for (; read_ != taken_; ++read_) {
+    auto &sample = samples_[read_ % samples_.size()];
+    if (&sample == sample_)
+      return;
+    if (sample.used == 0)
+      continue;
+    const auto last = sample.marks[sample.used - 1].event.get();
+    if (wait)
+      device_->synchronize(last);
+    else if (!device_->query(last))
+      return;
+    read(sample);
+  }
+}
+
+void Probe::read(Sample &sample) {
+  const auto time_of = [&](const Mark &mark) {
+    const std::chrono::duration<double, std::milli> since(
+        device_->milliseconds_between(base_.get(), mark.event.get()));
+    return base_time_ + std::chrono::duration_cast<Clock::duration>(since);
+  };
+  for (size_t i = 1; i < sample.used; ++i) {
+    auto &mark = sample.marks[i];
+    const auto &before = sample.marks[i - 1];
+    const auto duration = static_cast<uint64_t>(
+        1e6 * device_->milliseconds_between(before.event.get(), mark.event.get()));
+    auto &node = *mark.node;
+    node.counters.device_ns += duration;
+    ++node.counters.device_samples;
+    (node.uploads         ? counters.upload_ns
+         : node.downloads ? counters.download_ns
+                          : counters.compute_ns) += duration;
+    if (trace_ != nullptr)
+      trace_->add(
+          {node.plan->spec.name.c_str(), "device", SectionTrace::Row::Device, time_of(before),
+           time_of(mark)});
+  }
+  ++counters.sampled_iterations;
+}
+
+}  // namespace holoflow::runtime

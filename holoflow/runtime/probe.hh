@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What a section's time goes into: host time of its nodes, waits, and, sampled, device time.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "holoflow/runtime/device.hh"
+#include "holoflow/runtime/node_runtime.hh"
+#include "holoflow/runtime/trace.hh"
+
+namespace holoflow::runtime {
+
+/// Written by the section's thread, read by anyone. Nanoseconds since the scheduler was made.
+struct SectionCounters {
+  std::atomic<uint64_t> iterations{0};
+  std::atomic<uint64_t> host_ns{0}, upstream_ns{0}, downstream_ns{0}, device_wait_ns{0};
+  // Of the iterations whose device work was timed.
+  std::atomic<uint64_t> sampled_iterations{0};
+  std::atomic<uint64_t> upload_ns{0}, compute_ns{0}, download_ns{0};
+};
+
+/// Takes the times of one section. Everything is skipped while nobody measures: a test of one flag,
+/// which is read once an iteration.
+///
+/// Device time: in one of many iterations a timed event is recorded before the first and behind
+/// every node that enqueues work. They are read when the last of them has fired, without waiting.
+/// What a stream waits for in pops and acquires lies before the first event. Where the host is
+/// slower than the device, gaps between the nodes count as their time.
+///
+/// Threads: the section's only, but for the counters.
+class Probe {
+public:
+  using Clock = std::chrono::steady_clock;
+  enum class Wait { Upstream, Downstream, Device };
+
+  Probe(Device *device, cudaStream_t stream) : device_(device), stream_(stream) {}
+
+  /// `trace` may be null; it is then not written.
+  void begin_run(SectionTrace *trace);
+  void end_run();
+
+  void begin_iteration(bool measuring) {
+    on_ = measuring || trace_ != nullptr;
+    if (on_)
+      start_iteration();
+  }
+  void end_iteration() {
+    if (on_)
+      ++counters.iterations;
+  }
+  [[nodiscard]] bool is_on() const noexcept { return on_; }
+
+  [[nodiscard]] Clock::time_point now() const { return on_ ? Clock::now() : Clock::time_point{}; }
+  /// A call of a task that began at `begin`.
+  void ran(NodeRuntime &node, const char *phase, Clock::time_point begin) {
+    if (on_)
+      add_run(node, phase, begin);
+  }
+  /// The thread waited for something that `node` is about, null for the section's stream.
+  void waited(Wait wait, NodeRuntime *node, Clock::time_point begin) {
+    if (on_)
+      add_wait(wait, node, begin);
+  }
+  /// The node has enqueued work in this iteration.
+  void enqueued(NodeRuntime &node) {
+    if (sample_ != nullptr)
+      mark(&node);
+  }
+  /// Before the first node of an iteration that may enqueue work.
+  void before_nodes() {
+    if (sample_ != nullptr)
+      mark(nullptr);
+  }
+
+  SectionCounters counters;
+
+private:
+  struct Mark {
+    NodeRuntime *node = nullptr;  // whose work ends here; null: the beginning
+    Event event;
+  };
+  /// The marks of one iteration.
+  struct Sample {
+    std::vector<Mark> marks;
+    size_t used = 0;
+  };
+  static constexpr std::chrono::milliseconds sampling_interval{2};
+  static constexpr size_t most_samples = 8;
+
+  void start_iteration();
+  void add_run(NodeRuntime &node, const char *phase, Clock::time_point begin);
+  void add_wait(Wait wait, NodeRuntime *node, Clock::time_point begin);
+  void mark(NodeRuntime *node);
+  void read_finished(bool wait);
+  void read(Sample &sample);
+
+  Device *const device_;  // null on the CPU
+  const cudaStream_t stream_;
+  SectionTrace *trace_ = nullptr;
+  bool on_ = false;
+
+  std::array<Sample, most_samples> samples_;  // a ring: [read_, taken_) are under way
+  uint64_t taken_ = 0, read_ = 0;
+  Sample *sample_ = nullptr;  // of this iteration
+  Clock::time_point next_sample_ = {};
+  Event base_;  // fired at base_time_
+  Clock::time_point base_time_ = {};
+};
+
+}  // namespace holoflow::runtime

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// A GPU that is lost with one call, any of them: the run ends, nothing is left behind.
+#include <gtest/gtest.h>
+
+#include "tests/emulated/failed_calls.hh"
+
+namespace holoflow::emulated {
+namespace {
+
+const core::TDesc frame({1, 3, 4}, core::DType::F32, core::MemLoc::Host);
+
+const char *const dual_reader =
+    R"({"nodes": {"input": {"type": "Input"}, "up": {"type": "Upload"},
+                  "dual": {"type": "DualReaderBatchQueue", "params": {"window_size": 3}},
+                  "subtract": {"type": "Subtract"}, "down": {"type": "Download"},
+                  "output": {"type": "Output"}},
+        "edges": ["input -> up", "up -> dual", "dual:0 -> subtract:0", "dual:1 -> subtract:1",
+                  "subtract -> down", "down -> output"]})";
+
+const std::vector<std::string> chains = {
+    "upload ! affine scale=2 ! download",
+    "upload ! batchqueue ! affine scale=2 offset=1 ! batchqueue ! download",
+    "upload ! batchqueue output_size=3 output_stride=1 ! mean axis=0 keepdims=true ! download",
+    "upload ! slidingaverage window_size=2 ! download",
+    "upload ! batchqueue policy=drop-oldest target_capacity=64 ! affine scale=2 ! download",
+    "upload ! ratelimiter max_fps=1000000 ! affine scale=2 ! download"};
+
+}  // namespace
+
+TEST(LostGpu, EndsTheRunWithOneErrorAndLeavesNothingBehind) {
+  for (const auto &chain : chains) {
+    SCOPED_TRACE(chain);
+    check_every_call(chain_run(chain, frame, 5), Failure::Lost);
+  }
+  check_every_call(json_run(dual_reader, frame, 4), Failure::Lost);
+}
+
+}  // namespace holoflow::emulated

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What a run says about itself: rates, shares, traces.
+#include <latch>
+#include <set>
+
+#include "../compiler/compile_fixture.hh"
+#include "holoflow/runtime/metrics.hh"
+#include "holoflow/runtime/trace.hh"
+
+namespace holoflow::test {
+
+using testing::AnyOf;
+using testing::Contains;
+using testing::Each;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class MetricsTest : public CompilerTest {
+protected:
+  /// Source → map → queue → sink that calls `at_frame`.
+  void make(int count, std::function<void(int)> at_frame) {
+    register_fake(
+        registry, "Watch",
+        SyncFake{
+            .infer = [](auto, const auto &) { return contract(1, 0); },
+            .create =
+                [at_frame](auto, const auto &, const auto &) {
+                  return std::make_unique<FunctionTask>([at_frame, frame = 0](auto &) mutable {
+                    at_frame(frame++);
+                    return OpResult::Ok;
+                  });
+                }});
+    auto spec = chain({{"in", "Source"}, {"map", "Add"}, {"queue", "Queue"}, {"out", "Watch"}});
+    spec.nodes[0].settings = {{"count", count}};
+    output = compile(spec);
+    scheduler = std::make_unique<runtime::Scheduler>(
+        output->graph, output->sections, output->resources, std::chrono::milliseconds(0));
+  }
+
+  std::unique_ptr<runtime::CompilerOutput> output;
+  std::unique_ptr<runtime::Scheduler> scheduler;
+};
+
+TEST_F(MetricsTest, RatesCountFromTheFirstQuestionOn) {
+  std::latch half(1), asked(1);
+  make(200, [&](int frame) {
+    if (frame == 100) {
+      half.count_down();
+      asked.wait();
+    }
+  });
+  scheduler->start();
+  half.wait();
+  EXPECT_EQ(scheduler->metrics().at("map").runs_per_second, 0.0) << "nothing was measured before";
+  EXPECT_EQ(scheduler->section_metrics().begin()->second.limiter, "");
+  asked.count_down();
+  scheduler->wait();
+  const auto nodes = scheduler->metrics();
+  EXPECT_EQ(nodes.at("map").sample_count, 200u);
+  EXPECT_EQ(nodes.at("out").sample_count, 200u);
+  EXPECT_GT(nodes.at("out").runs_per_second, 0.0);
+  EXPECT_GT(nodes.at("map").host_throughput_bytes_per_second, 0.0);
+  EXPECT_GT(nodes.at("queue").average_fill, 0.0) << "it was full while the sink waited";
+  const auto sections = scheduler->section_metrics();
+  ASSERT_EQ(sections.size(), 2u);
+  for (const auto &[name, section] : sections) {
+    EXPECT_GT(section.iterations_per_second, 0.0) << name;
+    EXPECT_GT(section.host_share, 0.0) << name;
+    EXPECT_EQ(section.compute_share, 0.0) << name << " has no stream";
+    EXPECT_THAT(section.limiter, AnyOf("host", "upstream", "downstream")) << name;
+  }
+}
+
+TEST_F(MetricsTest, ATraceShowsEveryCallAndEverySection) {
+  make(20, [](int) {});
+  scheduler->set_trace(1000);
+  scheduler->start();
+  scheduler->wait();
+  std::map<std::string, int> calls;
+  std::set<std::string> rows;
+  const auto trace = scheduler->trace();
+  for (const auto &event : trace.at("traceEvents")) {
+    if (event.at("name") == "thread_name")
+      rows.insert(event.at("args").at("name").get<std::string>());
+    if (event.at("ph") != "X")
+      continue;
+    EXPECT_GE(event.at("ts").get<double>(), 0.0);
+    EXPECT_GE(event.at("dur").get<double>(), 0.0);
+    if (event.at("cat") != "wait")
+      ++calls[event.at("name").get<std::string>() + " " + event.at("cat").get<std::string>()];
+  }
+  EXPECT_EQ(calls["map execute"], 20);
+  EXPECT_EQ(calls["queue push"], 20);
+  EXPECT_EQ(calls["queue pop"], 20);
+  EXPECT_EQ(calls["out execute"], 20);
+  EXPECT_THAT(rows, SizeIs(2));
+}
+
+TEST_F(MetricsTest, ATraceKeepsTheNewestSpansAndWithoutOneThereIsNone) {
+  make(50, [](int) {});
+  scheduler->set_trace(3);
+  scheduler->start();
+  scheduler->wait();
+  std::map<int, int> spans;
+  const auto newest = scheduler->trace();
+  for (const auto &event : newest.at("traceEvents"))
+    if (event.at("ph") == "X")
+      ++spans[event.at("tid").get<int>()];
+  EXPECT_THAT(spans, SizeIs(2));
+  for (const auto &[row, count] : spans)
+    EXPECT_EQ(count, 3) << row;
+  scheduler->set_trace(0);
+  scheduler->start();
+  scheduler->wait();
+  const auto none = scheduler->trace();
+  for (const auto &event : none.at("traceEvents"))
+    EXPECT_NE(event.at("ph"), "X");
+}
+
+TEST(SectionTrace, IsARing) {
+  static const char *const names[] = {"a", "b", "c", "d"};
+  runtime::SectionTrace trace;
+  trace.reset(3);
+  for (const auto *name : names)
+    trace.add({.name = name});
+  std::string order;
+  for (const auto &span : trace.spans())
+    order += span.name;
+  EXPECT_EQ(order, "bcd");
+}
+
+TEST(SectionMetrics, ABusyStreamIsTheLimiterHoweverLongThreadsWait) {
+  runtime::SectionCounters counters;
+  core::Registry registry;
+  FakeTasks fakes(registry);
+  core::GraphSpec spec;
+  spec.add_node("in", "Source").add_node("out", "Sink").connect("in", 0, "out", 0);
+  const auto output =
+      runtime::Compiler(registry, {.device = runtime::CompilerConfig::Device::Cpu}).compile(spec);
+  holoflow_event::Router router;
+  std::deque<runtime::Waker> wakers(1);
+  runtime::NodeRuntimes nodes(output->graph, output->sections, output->resources, router, wakers);
+  runtime::Metrics metrics(std::chrono::milliseconds(0));
+  const std::vector<runtime::Metrics::Source> sources{{&output->sections[0], &counters}};
+  const auto read = [&] { return metrics.read_sections(sources, nodes).begin()->second; };
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(read().limiter, "");
+  // Ten iterations in whatever time passes between the readings, all of it spent on downloads.
+  counters.iterations = 10;
+  counters.sampled_iterations = 10;
+  while (std::chrono::steady_clock::now() - begin < std::chrono::microseconds(100)) {
+  }
+  const auto spent = std::chrono::steady_clock::now() - begin;
+  counters.download_ns = static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(1000 * spent).count());
+  counters.upstream_ns = 2 * counters.download_ns;
+  EXPECT_EQ(read().limiter, "download");
+}
+
+}  // namespace holoflow::test
