@@ -25,11 +25,12 @@ namespace {
 constexpr std::chrono::microseconds longest_spin{20};
 
 constexpr std::chrono::microseconds longest_nap{500};
+constexpr std::chrono::microseconds wake_up_time{6};
 constexpr std::chrono::milliseconds longest_own_wait{20};
 
 // Each question takes the driver's lock, which other threads want too.
 void pause_shortly() {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(1500);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(2500);
   while (std::chrono::steady_clock::now() < end) {
   }
 }
@@ -179,8 +180,8 @@ void CudaDevice::synchronize(DeviceEvent event) {
     return;
   thread_local Clock::duration usual{};
   const auto begin = Clock::now();
-  if (usual > 2 * longest_spin)
-    std::this_thread::sleep_for(std::min<Clock::duration>(usual - usual / 4, longest_nap));
+  if (const auto nap = usual - usual / 8 - wake_up_time; nap > wake_up_time)
+    std::this_thread::sleep_for(std::min<Clock::duration>(nap, longest_nap));
   auto end_of_spin = Clock::now() + longest_spin;
   while (!query(event)) {
     const auto now = Clock::now();

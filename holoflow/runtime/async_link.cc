@@ -16,12 +16,13 @@ void AsyncLink::begin_run() {
   records_.clear();
   last_pop_ = silent_since_ = {};
   longest_gap_ = {};
+  unannounced_ = 0;
   counts_disagree_ = false;
 }
 
 void AsyncLink::producer_pushed(std::span<const core::FrameRecord> records) {
   frames_in_ += records.size();
-  if (carries_records_) {
+  if (options_.carries_records) {
     const std::lock_guard lock(mutex_);
     records_.insert(records_.end(), records.begin(), records.end());
   }
@@ -44,8 +45,9 @@ void AsyncLink::consumer_popped(std::span<core::FrameRecord> records, size_t fra
     last_pop_ = now;
     silent_since_ = {};
   }
-  wake(producer_);
-  if (carries_records_)
+  if (!options_.lends_output)
+    made_room();
+  if (options_.carries_records)
     take_records(records);
 }
 

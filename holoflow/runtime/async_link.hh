@@ -14,9 +14,9 @@
 
 namespace holoflow::runtime {
 
-/// Who waits for whom: the producer sleeps on its section's waker until a pop, a release or the end
-/// of the consumer; the consumer on its own until a push or the end of the producer. Each side
-/// notifies the other after every such step.
+/// Who waits for whom: the producer sleeps on its section's waker until there is room or the
+/// consumer ends; the consumer on its own until a push or the end of the producer. A push is told
+/// at once, room when half of the queue is free or the consumer's section is about to wait itself.
 ///
 /// Threads: the producer_ functions belong to the producer's section, the consumer_ functions to
 /// the consumer's, everything else to any.
@@ -24,11 +24,15 @@ class AsyncLink {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// `polled`: the task may change by itself, so it is asked again after a while.
-  AsyncLink(
-      core::IAsyncTask &task, Waker *producer, Waker *consumer, bool carries_records, bool polled)
-      : task_(task), producer_(producer), consumer_(consumer), carries_records_(carries_records),
-        polled_(polled), counts_frames_(!task.knows_end_of_input()) {}
+  struct Options {
+    bool carries_records = false;
+    bool polled = false;  ///< the task may change by itself, so it is asked again after a while
+    bool lends_output = false;  ///< room comes with a release, else with a pop
+    size_t releases_per_wake = 1;  ///< a producer that waits for room is told once there is so much
+  };
+  AsyncLink(core::IAsyncTask &task, Waker *producer, Waker *consumer, const Options &options)
+      : task_(task), producer_(producer), consumer_(consumer), options_(options),
+        counts_frames_(!task.knows_end_of_input()) {}
 
   /// Forgets the last run; no section runs.
   void begin_run();
@@ -45,7 +49,15 @@ public:
   /// `taken` of its frames no later pop shows.
   void consumer_popped(std::span<core::FrameRecord> records, size_t frames, size_t taken);
   /// After release_output.
-  void consumer_released() { wake(producer_); }
+  void consumer_released() { made_room(); }
+  /// Wakes a producer for room that it has not been told of. Called before the consumer's section
+  /// waits for anything, so that nobody waits for somebody who sleeps.
+  void announce() {
+    if (unannounced_ == 0)
+      return;
+    unannounced_ = 0;
+    wake(producer_);
+  }
   /// The consumer's section has ended: nobody pops any more.
   void consumer_ended();
   /// After a NotReady pop: true where nothing more will come out. Tasks that know end_of_input say
@@ -54,8 +66,8 @@ public:
 
   [[nodiscard]] bool consumer_gone() const noexcept { return consumer_gone_.load(); }
   /// Whether the task must be asked again for time alone.
-  [[nodiscard]] bool polled() const noexcept { return polled_; }
-  [[nodiscard]] bool carries_records() const noexcept { return carries_records_; }
+  [[nodiscard]] bool polled() const noexcept { return options_.polled; }
+  [[nodiscard]] bool carries_records() const noexcept { return options_.carries_records; }
 
   [[nodiscard]] uint64_t frames_in() const noexcept { return frames_in_.load(); }
   [[nodiscard]] uint64_t frames_out() const noexcept { return frames_out_.load(); }
@@ -65,6 +77,12 @@ public:
 
 private:
   void take_records(std::span<core::FrameRecord> records);
+  // A queue that was full is refilled in one go rather than slot by slot: waking a thread costs
+  // more than most slots.
+  void made_room() {
+    if (++unannounced_ >= options_.releases_per_wake)
+      announce();
+  }
   static void wake(Waker *waker) {
     if (waker != nullptr)
       waker->notify();
@@ -73,8 +91,7 @@ private:
   core::IAsyncTask &task_;
   Waker *const producer_;  // null where the side has no section
   Waker *const consumer_;
-  const bool carries_records_;
-  const bool polled_;
+  const Options options_;
   const bool counts_frames_;  // the only way to find the task's end
 
   std::atomic<bool> input_ended_{false};
@@ -85,7 +102,9 @@ private:
   std::mutex mutex_;  // guards records_; held for moves only
   std::deque<core::FrameRecord> records_;
 
-  // Consumer's thread only: how long the task may stay silent before it counts as drained.
+  // Consumer's thread only: room the producer has not been told of, and how long the task may stay
+  // silent before it counts as drained.
+  size_t unannounced_ = 0;
   Clock::time_point last_pop_{};
   Clock::time_point silent_since_{};
   Clock::duration longest_gap_{};

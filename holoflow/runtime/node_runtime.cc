@@ -102,8 +102,13 @@ void NodeRuntimes::add_links(const std::vector<Section> &sections, std::deque<Wa
     bool carries = false;
     for (const auto &records : node.plan->out_records)
       carries = carries || records.source == RecordPlan::Source::Fifo;
-    node.link = std::make_unique<AsyncLink>(
-        *node.async, producers[i], consumers[i], carries, node.observer == nullptr);
+    AsyncLink::Options options;
+    options.carries_records = carries;
+    options.polled = node.observer == nullptr;
+    options.lends_output = !node.owned_outputs.empty();
+    if (const auto &window = node.plan->infer.window; window && !options.polled)
+      options.releases_per_wake = std::max<size_t>(window->capacity / window->stride / 2, 1);
+    node.link = std::make_unique<AsyncLink>(*node.async, producers[i], consumers[i], options);
   }
 }
 

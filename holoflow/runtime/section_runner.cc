@@ -161,7 +161,7 @@ OpResult SectionRunner::pop(Step &step) {
       for (const auto storage : step.renewed)
         order_.renew(storage);
       if (step.enqueues)
-        order_.enqueue(step.stream);
+        enqueued(step);
       node.link->consumer_popped(
           node.link->carries_records() ? node.first_output_records(slot)
                                        : std::span<core::FrameRecord>(),
@@ -217,6 +217,8 @@ OpResult SectionRunner::execute(Step &step, Iteration &iteration, size_t slot) {
       node.output_records[slot]};
   // A source that has nothing waits inside.
   const bool waits = probe_.is_on() && node.inputs.empty() && !node.sync->ready();
+  if (step.may_wait)
+    announce_room();
   const auto begin = probe_.now();
   const auto result = node.sync->execute(context);
   if (waits)
@@ -282,7 +284,7 @@ OpResult SectionRunner::push(Step &step) {
       if (node.plan->infer.synchronizes_producer_stream)
         order_.all_finished();
       else if (step.enqueues)
-        order_.enqueue(step.stream);
+        enqueued(step);
       return OpResult::Ok;
     }
     if (result != OpResult::NotReady)
@@ -295,6 +297,15 @@ OpResult SectionRunner::push(Step &step) {
       sleep(node, Probe::Wait::Downstream, epoch, node.link->polled());
     }
   }
+}
+
+// An asynchronous task has put work on the stream. Those that hand over by event mark it
+// themselves.
+void SectionRunner::enqueued(const Step &step) {
+  if (step.node->plan->infer.hands_over_by_event)
+    order_.assume_enqueued();
+  else
+    order_.enqueue(step.stream);
 }
 
 // Step 6: memory that queues and sources lent goes back; what the tail reads, behind it.
@@ -374,12 +385,20 @@ bool SectionRunner::everyone_behind_has_ended() const {
 void SectionRunner::before_host(const Access &access) {
   if (!order_.is_behind())
     return;
+  announce_room();
   const auto begin = probe_.now();
   order_.before_host(access);
   probe_.waited(Probe::Wait::Device, nullptr, begin);
 }
 
+// Producers may sleep until there is more room; nobody sleeps while they do.
+void SectionRunner::announce_room() {
+  for (const auto &step : consumers_)
+    step.node->link->announce();
+}
+
 void SectionRunner::wait_for_stream() {
+  announce_room();
   const auto begin = probe_.now();
   order_.wait_for_all();
   probe_.waited(Probe::Wait::Device, nullptr, begin);
@@ -401,6 +420,7 @@ void SectionRunner::sleep(
     deadline = Waker::Clock::now() + back_off_;
     back_off_ = std::min(2 * back_off_, last_back_off);
   }
+  announce_room();
   const auto begin = probe_.now();
   waker_.wait(epoch, deadline);
   probe_.waited(wait, &node, begin);

@@ -24,6 +24,7 @@ struct Step {
   std::vector<size_t> renewed;  ///< owned storages: other memory in each iteration
   bool enqueues = false;
   bool in_tail = false;
+  bool may_wait = false;  ///< for something outside of the graph: a source, a sink
   bool released_by_tail = false;  ///< the tail reads what it owns
 };
 
@@ -115,8 +116,10 @@ private:
   void count_aborted_frames(const Iteration &iteration);
   [[nodiscard]] bool everyone_behind_has_ended() const;
   template <typename Function> void attempt(const Function &function);
+  void enqueued(const Step &step);
   void before_host(const Access &access);
   void wait_for_stream();
+  void announce_room();
   void count_fill(NodeRuntime &node);
 
   /// Sleeps until something changed since `epoch`, until the deadline, or, where a task must be

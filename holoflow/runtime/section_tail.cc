@@ -53,6 +53,7 @@ Step SectionRunner::make_step(
     NodeRuntime &node, bool producer_side, const ExecResources &resources) {
   Step step;
   step.node = &node;
+  step.may_wait = node.sync != nullptr && (node.inputs.empty() || node.outputs.empty());
   if (device_ == nullptr)
     return step;
   const auto &plan = *node.plan;
@@ -131,7 +132,14 @@ OpResult SectionRunner::defer_tail() {
     iteration.pointers[i] = tail_storages_[i]->ptr;
   ++begun_;
   in_progress_ = false;
-  return begun_ - outstanding_ > section_.lag ? finish_oldest() : OpResult::Ok;
+  if (begun_ - outstanding_ <= section_.lag)
+    return OpResult::Ok;
+  auto result = finish_oldest();
+  // The wait may have served the next ones too.
+  while (result == OpResult::Ok && has_outstanding() &&
+         order_.has_finished(iterations_[outstanding_ % iterations_.size()].work))
+    result = finish_oldest();
+  return result;
 }
 
 OpResult SectionRunner::finish_oldest() {
@@ -159,6 +167,7 @@ OpResult SectionRunner::finish_oldest() {
 OpResult SectionRunner::run_tail(Iteration &iteration, size_t slot) {
   if (!tail_.empty())
     enter(*tail_.front().node, "waiting for the device");
+  announce_room();
   const auto begin = probe_.now();
   order_.wait_until(iteration.work);
   probe_.waited(Probe::Wait::Device, nullptr, begin);

@@ -43,6 +43,8 @@ public:
   }
 
   [[nodiscard]] bool is_behind() const noexcept { return enqueued_ != finished_; }
+  /// Whether the work with that number is known to have finished.
+  [[nodiscard]] bool has_finished(uint64_t work) const noexcept { return work <= finished_; }
 
   void enqueue(const Access &access) {
     if (!device_.is_gpu())
@@ -53,6 +55,12 @@ public:
       touches_[storage].read = enqueued_;
     for (const auto storage : access.writes)
       touches_[storage].written = enqueued_;
+  }
+
+  /// A task that orders device work itself may have enqueued some.
+  void assume_enqueued() {
+    if (device_.is_gpu())
+      ++enqueued_;
   }
 
   void before_host(const Access &access) {
@@ -84,15 +92,14 @@ public:
   void wait_until(uint64_t work) {
     if (work <= finished_)
       return;
-    // Newer marks are often done already, and answer for what comes next too.
     while (count_ > 0 && marked_[first_ % most_marks].work < work)
       drop_oldest_mark();
     if (count_ == 0)
       (void)mark();
-    if (count_ > 2 && device_.query(marked_[(first_ + 1) % most_marks].event))
+    // One wait serves two marks, as long as that leaves the stream something to do.
+    if (count_ > 2)
       drop_oldest_mark();
-    else
-      device_.synchronize(marked_[first_ % most_marks].event);
+    device_.synchronize(marked_[first_ % most_marks].event);
     finished_ = marked_[first_ % most_marks].work;
     drop_oldest_mark();
   }

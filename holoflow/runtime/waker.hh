@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 
@@ -36,6 +37,20 @@ public:
 
   /// Returns when notify was called since `seen` was read, or at the deadline.
   void wait(uint64_t seen, std::optional<Clock::time_point> deadline = std::nullopt) {
+    static const int spin_us = [] {
+      const char *v = getenv("HF_SPIN");
+      return v ? atoi(v) : 0;
+    }();
+    if (spin_us > 0) {
+      const auto end = Clock::now() + std::chrono::microseconds(spin_us);
+      do {
+        for (int i = 0; i < 16; ++i) {
+          if (epoch_.load() != seen)
+            return;
+          __builtin_ia32_pause();
+        }
+      } while (Clock::now() < end);
+    }
     std::unique_lock lock(mutex_);
     sleeping_.store(true);
     const auto changed = [&] { return epoch_.load() != seen; };

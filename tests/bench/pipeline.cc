@@ -124,6 +124,11 @@ void measure_all(const bench::Arguments &arguments) {
   for (const auto &size : sizes) {
     const Figures figures = measure(registry, size, pairs);
     print(size, figures);
+    if (arguments.options.contains("--profile"))
+      bench::Pipeline(
+          registry, {size.width, size.height, frames_of(size)}, bench::element_wise_tasks(),
+          bench::ResultCheck::ElementWise, runtime::CompilerConfig::Device::Cuda)
+          .profile();
     report["sizes"].push_back(to_json(size, figures));
     if (const auto file = arguments.text("--json"); !file.empty())
       tools::write_report(file, report);  // after each size: a run that is cut short leaves figures
@@ -134,7 +139,7 @@ void measure_all(const bench::Arguments &arguments) {
 
 int main(int argc, char **argv) {
   try {
-    measure_all(bench::parse_arguments(argc, argv, {"--size", "--json"}));
+    measure_all(bench::parse_arguments(argc, argv, {"--size", "--json", "--profile"}));
   } catch (const core::DeviceError &error) {
     std::printf("skipped: %s\n", error.what());
   } catch (const std::exception &error) {

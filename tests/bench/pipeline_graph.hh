@@ -50,6 +50,8 @@ public:
   void set_on_frame(std::function<void(size_t)> callback);
   /// Throws what ended the run, and std::runtime_error where frames were lost.
   [[nodiscard]] PipelineFigures run();
+  /// The same, measured; prints where the time of each section and node went.
+  void profile();
   [[nodiscard]] const runtime::CompilerOutput &compiled() const { return *compiled_; }
 
 private:

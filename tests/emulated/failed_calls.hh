@@ -2,7 +2,7 @@
 // Runs of a graph on a GPU that refuses a call.
 #pragma once
 
-#include "tests/emulated/graph_runs.hh"
+#include "tests/emulated/expect_same.hh"
 
 namespace holoflow::emulated {
 

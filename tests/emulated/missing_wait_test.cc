@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/emulated/control.hh"
-#include "tests/emulated/graph_runs.hh"
+#include "tests/emulated/expect_same.hh"
 
 namespace holoflow::emulated {
 namespace {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tests/emulated/graph_runs.hh"
-
-#include <gtest/gtest.h>
+#include "tests/support/graph_runs.hh"
 
 #include <atomic>
 #include <cstring>
@@ -11,9 +9,8 @@
 #include <thread>
 
 #include "holoflow/builtin_tasks.hh"
-#include "tests/emulated/control.hh"
 
-namespace holoflow::emulated {
+namespace holoflow::test {
 
 namespace {
 
@@ -22,7 +19,11 @@ using runtime::GraphRunner;
 
 /// A pushed tensor that knows how often it was given back.
 struct Pushed {
-  Bytes bytes;
+  Pushed(runtime::Device &device, const Bytes &content)
+      : memory(device, core::MemLoc::Host, content.size()) {
+    std::memcpy(memory.get(), content.data(), content.size());
+  }
+  runtime::MemoryBlock memory;
   std::atomic<int> releases = 0;
 };
 
@@ -44,9 +45,8 @@ Bytes content(const core::TDesc &tensor, int number) {
 
 class Runner {
 public:
-  Runner(const Run &what, CompilerConfig::Device device) : what_(what) {
-    CompilerConfig config;
-    config.device = device;
+  Runner(const Run &what, CompilerConfig config)
+      : what_(what), memory_(what.page_locked ? runtime::cuda_device() : runtime::host_device()) {
     config.inputs = what.inputs;
     try {
       GraphRunner runner = GraphRunner::from_spec(what.graph, config);
@@ -69,6 +69,7 @@ private:
     for (const auto &[name, tensor] : what_.inputs)
       threads.emplace_back([this, &runner, name = name, tensor = tensor] {
         guard([&] { feed(runner, name, tensor); });
+        runner.end(name);
       });
     for (auto &[name, tensors] : outcome_.outputs)
       threads.emplace_back([this, &runner, name = name, &tensors = tensors] {
@@ -81,20 +82,19 @@ private:
 
   void feed(GraphRunner &runner, const std::string &name, const core::TDesc &tensor) {
     for (int number = 0; number < what_.pushes; ++number) {
-      auto pushed = std::make_shared<Pushed>();
-      pushed->bytes = content(tensor, number);
+      const auto bytes = content(tensor, number);
+      auto pushed = std::make_shared<Pushed>(memory_, bytes);
       {
         const std::lock_guard lock(mutex_);
         pushed_.push_back(pushed);
       }
       const auto release = [pushed] {
         ++pushed->releases;
-        std::memset(pushed->bytes.data(), 0xDB, pushed->bytes.size());
+        std::memset(pushed->memory.get(), 0xDB, pushed->memory.bytes());
       };
-      if (!runner.push(name, pushed->bytes.data(), tensor, {}, release))
+      if (!runner.push(name, pushed->memory.get(), tensor, {}, release))
         break;
     }
-    runner.end(name);
   }
 
   template <typename Body> void guard(Body body) {
@@ -112,6 +112,7 @@ private:
   }
 
   const Run &what_;
+  runtime::Device &memory_;  // whose Host memory is pushed
   std::mutex mutex_;  // guards pushed_ and outcome_.error
   std::vector<std::shared_ptr<Pushed>> pushed_;  // shared with the callback
   Outcome outcome_;
@@ -133,27 +134,14 @@ Run json_run(const std::string &json, const core::TDesc &tensor, int pushes) {
   return result;
 }
 
+Outcome run(const Run &what, const CompilerConfig &config) {
+  return Runner(what, config).take();
+}
+
 Outcome run(const Run &what, CompilerConfig::Device device) {
-  return Runner(what, device).take();
+  CompilerConfig config;
+  config.device = device;
+  return run(what, config);
 }
 
-void expect_same_as_on_the_cpu(const Run &what) {
-  const Outcome want = run(what, CompilerConfig::Device::Cpu);
-  ASSERT_EQ(want.error, "");
-  ASSERT_NE(control(), nullptr);
-  const uint64_t written_before = control()->written_after_free();
-  const Outcome got = run(what, CompilerConfig::Device::Cuda);
-  EXPECT_EQ(got.error, "");
-  EXPECT_EQ(got.not_released, 0);
-  EXPECT_EQ(control()->written_after_free(), written_before);
-  EXPECT_EQ(control()->pending(), 0u);
-  ASSERT_EQ(got.outputs.size(), want.outputs.size());
-  for (const auto &[name, tensors] : want.outputs) {
-    const auto &others = got.outputs.at(name);
-    ASSERT_EQ(others.size(), tensors.size()) << name;
-    for (size_t i = 0; i < tensors.size(); ++i)
-      EXPECT_EQ(others[i], tensors[i]) << name << ", tensor " << i;
-  }
-}
-
-}  // namespace holoflow::emulated
+}  // namespace holoflow::test

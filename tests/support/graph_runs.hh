@@ -10,7 +10,7 @@
 #include "holoflow/core/graph_spec.hh"
 #include "holoflow/runtime/graph_runner.hh"
 
-namespace holoflow::emulated {
+namespace holoflow::test {
 
 using Bytes = std::vector<std::byte>;
 using Outputs = std::map<std::string, std::vector<Bytes>>;  ///< tensors by Output node
@@ -19,6 +19,7 @@ struct Run {
   core::GraphSpec graph;
   std::map<std::string, core::TDesc> inputs;  ///< by Input node
   int pushes = 0;  ///< tensors for each of them
+  bool page_locked = false;  ///< what is pushed, by GPU 0
 };
 
 /// The graph `chain`, whose one Input takes `tensor`.
@@ -32,10 +33,9 @@ struct Outcome {
 };
 
 /// One thread per Input and Output. Pushed memory is overwritten the moment it is given back, so
-/// whoever still reads it reads wrong. Throws nothing that the graph throws.
+/// whoever still reads it reads wrong. The tensors of Input nodes are those of `what`. Throws
+/// nothing that the graph throws.
+[[nodiscard]] Outcome run(const Run &what, const runtime::CompilerConfig &config);
 [[nodiscard]] Outcome run(const Run &what, runtime::CompilerConfig::Device device);
 
-/// Runs on the CPU and on the emulated GPU and expects the same bytes.
-void expect_same_as_on_the_cpu(const Run &what);
-
-}  // namespace holoflow::emulated
+}  // namespace holoflow::test
