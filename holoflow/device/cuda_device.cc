@@ -22,15 +22,17 @@ namespace {
 
 // How long a waiting thread may ask again and again before it sleeps. Work that is nearly done is
 // then met without the price of a wake-up.
-constexpr std::chrono::microseconds longest_spin{20};
+constexpr std::chrono::microseconds longest_spin{10};
 
 constexpr std::chrono::microseconds longest_nap{500};
-constexpr std::chrono::microseconds wake_up_time{6};
+constexpr std::chrono::microseconds shortest_nap{5};
+constexpr std::chrono::microseconds wake_up_time{6};  // of a thread whose timers have no slack
 constexpr std::chrono::milliseconds longest_own_wait{20};
 
 // Each question takes the driver's lock, which other threads want too.
-void pause_shortly() {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(2500);
+constexpr std::chrono::nanoseconds pause_between_questions{2500};
+
+void pause_until(std::chrono::steady_clock::time_point end) {
   while (std::chrono::steady_clock::now() < end) {
   }
 }
@@ -182,7 +184,9 @@ void CudaDevice::synchronize(DeviceEvent event) {
   const auto begin = Clock::now();
   if (const auto nap = usual - usual / 8 - wake_up_time; nap > wake_up_time)
     std::this_thread::sleep_for(std::min<Clock::duration>(nap, longest_nap));
-  auto end_of_spin = Clock::now() + longest_spin;
+  else
+    pause_until(begin + std::min<Clock::duration>(usual - usual / 4, longest_spin));
+  const auto end_of_spin = Clock::now() + longest_spin;
   while (!query(event)) {
     const auto now = Clock::now();
     if (now - begin > longest_own_wait) {
@@ -190,10 +194,10 @@ void CudaDevice::synchronize(DeviceEvent event) {
       break;
     }
     if (now < end_of_spin)
-      pause_shortly();
+      pause_until(now + pause_between_questions);
     else
       std::this_thread::sleep_for(
-          std::clamp<Clock::duration>((now - begin) / 8, microseconds(5), longest_nap));
+          std::clamp<Clock::duration>((now - begin) / 8, shortest_nap, longest_nap));
   }
   usual += (Clock::now() - begin - usual) / 8;
 }

@@ -2,6 +2,8 @@
 // Memory that goes from the work of one stream to the work of another, again and again.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -36,7 +38,12 @@ struct StreamPosition {
 /// for its results. Events are used again in turn; whoever waits for an old one then waits for more
 /// than it has to, never for less.
 ///
-/// Threads: the stream's only, but for of(), and waits for the events.
+/// Completion is known where somebody has waited for it on the host, and for what that work had
+/// waited for: a consumer that has seen its result need not tell anyone that the input was read.
+///
+///   stream B: take(position p of A) ─ work ─ mark m          host: m has finished  ⇒  p has
+///
+/// Threads: the stream's only, but for of(), has_completed(), and waits for the events.
 class StreamMarks {
 public:
   StreamMarks(Device &device, cudaStream_t stream);
@@ -56,15 +63,49 @@ public:
     return last_;
   }
 
-  [[nodiscard]] Device &device() const noexcept { return device_; }
+  /// This stream waits for a position of `other`: what is marked from now on implies it.
+  void depends_on(const std::shared_ptr<StreamMarks> &other, uint64_t number) {
+    dependencies_[next_dependency_++ % dependencies_.size()] = {number_ + 1, number, other};
+  }
+  /// Whether the position is known to have been reached. Any thread.
+  [[nodiscard]] bool has_completed(uint64_t number) const noexcept {
+    return number <= completed_.load(std::memory_order_acquire);
+  }
+  /// The host has waited for that position.
+  void completed(uint64_t number) {
+    raise(number);
+    for (auto &dependency : dependencies_) {
+      if (dependency.marked_by > number)
+        continue;
+      if (const auto other = dependency.other.lock())
+        other->raise(dependency.number);
+      dependency.other.reset();
+    }
+  }
 
 private:
+  struct Dependency {
+    uint64_t marked_by = 0;  // a mark of this stream from that number on implies it
+    uint64_t number = 0;
+    std::weak_ptr<StreamMarks> other;
+  };
+
+  void raise(uint64_t number) noexcept {
+    auto known = completed_.load(std::memory_order_relaxed);
+    while (known < number &&
+           !completed_.compare_exchange_weak(known, number, std::memory_order_acq_rel)) {
+    }
+  }
+
   Device &device_;
   const cudaStream_t stream_;
   std::vector<Event> events_;  // none on the CPU
   StreamPosition last_;
   uint64_t number_ = 0;
   bool touched_ = true;
+  std::atomic<uint64_t> completed_ = 0;
+  std::array<Dependency, 16> dependencies_;  // the newest; an older one is forgotten
+  size_t next_dependency_ = 0;
 };
 
 /// One direction of a hand-over: the giving side marks a slot once the work that touches its memory
@@ -87,7 +128,7 @@ public:
   HandOver() = default;
   HandOver(Device &device, core::MemLoc memory, cudaStream_t from, cudaStream_t to, size_t slots)
       : device_(&device), memory_(memory), marks_(StreamMarks::of(device, from)), to_(to),
-        positions_(slots == 0 ? 1 : slots) {}
+        to_marks_(StreamMarks::of(device, to)), positions_(slots == 0 ? 1 : slots) {}
 
   /// The giver has put work on its stream by itself, outside of what its section executes.
   void touch() noexcept { marks_->touch(); }
@@ -97,11 +138,15 @@ public:
     const auto &position = positions_[slot % positions_.size()];
     if (position.number <= taken_)
       return;
-    if (memory_ == core::MemLoc::Device)
-      device_->wait(to_, position.event);
-    else
-      device_->synchronize(position.event);
     taken_ = position.number;
+    if (marks_->has_completed(position.number))
+      return;
+    if (memory_ == core::MemLoc::Device) {
+      device_->wait(to_, position.event);
+      to_marks_->depends_on(marks_, position.number);
+    } else {
+      device_->synchronize(position.event);
+    }
   }
 
   /// Waits, on the calling thread, until the work before the mark has finished.
@@ -116,6 +161,7 @@ private:
   core::MemLoc memory_ = core::MemLoc::Host;
   std::shared_ptr<StreamMarks> marks_;  // with the section and its other tasks
   cudaStream_t to_ = nullptr;
+  std::shared_ptr<StreamMarks> to_marks_;
   std::vector<StreamPosition> positions_;
   uint64_t taken_ = 0;  // the taker's: positions up to here are known
 };

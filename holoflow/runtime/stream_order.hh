@@ -84,7 +84,7 @@ public:
       ++first_;
       --count_;
     }
-    marked_[(first_ + count_++) % most_marks] = {enqueued_, marks_->mark().event};
+    marked_[(first_ + count_++) % most_marks] = {enqueued_, marks_->mark()};
     return enqueued_;
   }
 
@@ -99,8 +99,10 @@ public:
     // One wait serves two marks, as long as that leaves the stream something to do.
     if (count_ > 2)
       drop_oldest_mark();
-    device_.synchronize(marked_[first_ % most_marks].event);
-    finished_ = marked_[first_ % most_marks].work;
+    const auto &mark = marked_[first_ % most_marks];
+    device_.synchronize(mark.position.event);
+    marks_->completed(mark.position.number);
+    finished_ = mark.work;
     drop_oldest_mark();
   }
   void wait_for_all() { wait_until(enqueued_); }
@@ -120,7 +122,7 @@ private:
   };
   struct Mark {
     uint64_t work = 0;
-    DeviceEvent event = nullptr;
+    StreamPosition position = {};
   };
   static constexpr size_t most_marks = 32;
 

@@ -204,8 +204,11 @@ void register_pipeline_tasks(core::Registry &registry) {
 Pipeline::Pipeline(
     core::Registry &registry, const PipelineSize &size, const std::vector<core::NodeSpec> &tasks,
     ResultCheck check, runtime::CompilerConfig::Device device)
-    : frames_(size.frames), compiled_(runtime::Compiler(registry, {.device = device})
-                                          .compile(pipeline_graph(size, tasks, check))) {}
+    : frames_(size.frames) {
+  runtime::CompilerConfig config;
+  config.device = device;
+  compiled_ = runtime::Compiler(registry, config).compile(pipeline_graph(size, tasks, check));
+}
 
 void Pipeline::set_on_frame(std::function<void(size_t)> callback) {
   dynamic_cast<CheckingSink &>(*compiled_->resources.tasks.at("sink")).on_frame =
