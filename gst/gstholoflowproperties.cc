@@ -136,15 +136,16 @@ void install_properties(GObjectClass *object_class) {
       object_class, PROP_STATS,
       g_param_spec_boxed(
           "stats", "Statistics",
-          "Frames since READY: in, out, dropped, failed, in-flight; the device; and "
-          "what each node counts",
+          "Frames since READY: in, out, dropped, failed, in-flight; the device; what each node "
+          "counts; and of each section iterations-per-second and limiter, what holds it up. Rates "
+          "are measured from the first question on: it has none yet",
           GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
   g_object_class_install_property(
       object_class, PROP_TRACE_LOCATION,
       g_param_spec_string(
           "trace-location", "Trace location",
-          "File for a Chrome trace of each compile, with the graph as DOT beside it; "
-          "running graphs are traced from a later release on",
+          "File for a Chrome trace of compiles and runs, with the graph as DOT beside it; "
+          "written when the graph is replaced and when the element goes to READY",
           nullptr, writable(GST_PARAM_MUTABLE_READY)));
   gst_type_mark_as_plugin_api(device_type(), static_cast<GstPluginAPIFlags>(0));
 }

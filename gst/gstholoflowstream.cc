@@ -3,12 +3,17 @@
 // gstholoflowstreamlife.cc.
 #include "gstholoflowstream.h"
 
+#include <chrono>
+
 #include "gstholoflowlog.h"
 #include "gstholoflowmemory.h"
 
 namespace holoflow::gst {
 
 namespace {
+
+// Of the rates in "stats": whoever asks once a second gets those of the last second.
+constexpr std::chrono::milliseconds rates_interval{250};
 
 std::string to_text(const GstCaps *caps) {
   const TextPtr text(gst_caps_to_string(caps));
@@ -109,6 +114,7 @@ std::unique_ptr<Stream::Run> Stream::build(
   run->model = std::move(model);
   runtime::Compiler compiler(registry_, run->model->config(stream.frame));
   run->compiled = compiler.compile(run->model->spec());
+  trace_.add_compile(run->compiled->report);
   auto &tasks = run->compiled->resources.tasks;
   run->input =
       dynamic_cast<runtime::IFrameInput *>(tasks.at(run->model->inputs().front().name).get());
@@ -118,13 +124,16 @@ std::unique_ptr<Stream::Run> Stream::build(
     throw std::logic_error("internal error: Input or Output is no rim of the graph");
   output->set_sink(&output_);
   run->scheduler = std::make_unique<runtime::Scheduler>(
-      run->compiled->graph, run->compiled->sections, run->compiled->resources);
+      run->compiled->graph, run->compiled->sections, run->compiled->resources, rates_interval);
+  if (trace_.is_on())
+    run->scheduler->set_trace(TraceLog::spans_of_a_section);
   run->scheduler->set_on_finished([this](std::exception_ptr error) { on_finished(error); });
   return run;
 }
 
 bool Stream::compile(const InputStream &stream, const std::string &caps) {
   drain();
+  const bool replaces = run_ != nullptr;
   discard_run();  // its memory is free before the new graph asks for some
   std::shared_ptr<const GraphModel> model;
   {
@@ -136,6 +145,8 @@ bool Stream::compile(const InputStream &stream, const std::string &caps) {
   }
   try {
     auto run = build(stream, std::move(model));
+    if (replaces)
+      write_trace();  // over the compiler's own, which has this compile only
     say_device(run->compiled->report);
     announce(*run, stream, 0);
     std::lock_guard lock(run_mutex_);
@@ -162,6 +173,7 @@ void Stream::update_graph() {
     const auto stream = parse_input_caps(input_caps_.get(), model->inputs().front().as);
     auto run = build(stream, std::move(model));
     announce(*run, run->stream, 0);
+    write_trace();
     discard_run();
     std::lock_guard lock(run_mutex_);
     run_ = std::move(run);

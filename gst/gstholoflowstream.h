@@ -19,6 +19,7 @@
 
 #include "gstholoflowmodel.h"
 #include "gstholoflowoutput.h"
+#include "gstholoflowtrace.h"
 #include "holoflow/runtime/graph_exec.hh"
 
 namespace holoflow::gst {
@@ -71,6 +72,7 @@ private:
     runtime::IFrameInput *input = nullptr;  // a task in compiled
     InputStream stream;  // what was compiled for
     std::shared_ptr<const GraphModel> model;
+    bool started = false;  // and its trace not kept yet
   };
   // Frames; of runs that are over, but for `held`.
   struct Totals {
@@ -95,6 +97,8 @@ private:
   void drain();
   void end_run();
   void discard_run();
+  void keep_trace();
+  void write_trace();
   void count_run();
   static Totals count(const std::map<std::string, runtime::NodeLedger> &ledger, const Run &run);
   void request_stop();
@@ -113,6 +117,7 @@ private:
   CapsPtr refused_caps_;
   std::optional<Delay> announced_delay_;
   bool warned_of_drop_ = false;
+  TraceLog trace_;
 
   // Guards run_ against readers on other threads; what is called with it never waits for the graph.
   // May be held when state_mutex_ is taken, never the other way round.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Life of a stream: start, halt, stop; runs begin and end; flushes; what others may ask.
-#include <algorithm>
+// Life of a stream: start, halt, stop; runs begin and end; flushes. What others may ask is in
+// gstholoflowstats.cc.
 #include <utility>
 
 #include "gstholoflowlog.h"
@@ -30,6 +30,7 @@ void Stream::set_model(std::shared_ptr<const GraphModel> model) {
 void Stream::start() {
   output_.reset_count();
   std::lock_guard lock(state_mutex_);
+  trace_.start(model_->settings().trace_location);
   started_ = true;
   flushing_ = failed_ = explained_ = false;
   totals_ = {};
@@ -52,6 +53,7 @@ void Stream::halt() {
 void Stream::stop() {
   end_run();
   discard_run();
+  write_trace();
   input_caps_.reset();
   refused_caps_.reset();
   announced_delay_.reset();
@@ -100,6 +102,8 @@ bool Stream::ensure_running() {
   try {
     std::lock_guard lock(run_mutex_);
     count_run();
+    keep_trace();
+    run_->started = true;
     run_->scheduler->start();
   } catch (const std::exception &error) {
     on_finished(std::make_exception_ptr(core::Error(error.what())));
@@ -148,6 +152,23 @@ void Stream::end_run() {
     run_->scheduler->wait();
   } catch (const std::exception &error) {
     GST_DEBUG_OBJECT(element_, "the run ended: %s", error.what());  // on_finished has posted it
+  }
+  keep_trace();
+}
+
+// Of a run that is over; the scheduler forgets it when the next one starts.
+void Stream::keep_trace() {
+  if (std::exchange(run_->started, false))
+    trace_.add_run(*run_->scheduler);
+}
+
+void Stream::write_trace() {
+  try {
+    trace_.write();
+  } catch (const std::exception &error) {
+    post_warning(
+        element_, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_WRITE, error.what(),
+        "trace-location names it");
   }
 }
 
@@ -244,57 +265,6 @@ bool Stream::first_explanation() {
 std::optional<Stream::Delay> Stream::delay() const {
   std::lock_guard lock(state_mutex_);
   return delay_;
-}
-
-namespace {
-
-// Names of nodes may hold what a field of a GstStructure may not.
-std::string field_name(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return !g_ascii_isalnum(c) && c != '-'; }, '_');
-  return name;
-}
-
-StructurePtr to_structure(const runtime::NodeLedger &node) {
-  guint64 dropped = 0;
-  for (const auto &[reason, frames] : node.dropped)
-    dropped += frames;
-  return StructurePtr(gst_structure_new(
-      "node", "entered", G_TYPE_UINT64, node.entered, "left", G_TYPE_UINT64, node.left, "dropped",
-      G_TYPE_UINT64, dropped, "skipped", G_TYPE_UINT64, node.skipped, "failed", G_TYPE_UINT64,
-      node.failed, "held", G_TYPE_UINT64, node.held, nullptr));
-}
-
-}  // namespace
-
-StructurePtr Stream::stats() const {
-  StructurePtr nodes(gst_structure_new_empty("nodes"));
-  Totals now;
-  {
-    std::lock_guard lock(run_mutex_);
-    if (run_ != nullptr) {
-      const auto ledger = run_->scheduler->ledger();
-      now = count(ledger, *run_);
-      for (const auto &[name, node] : ledger)
-        gst_structure_set(
-            nodes.get(), field_name(name).c_str(), GST_TYPE_STRUCTURE, to_structure(node).get(),
-            nullptr);
-    }
-    std::lock_guard state_lock(state_mutex_);
-    now.entered += totals_.entered + dropped_;
-    now.dropped += totals_.dropped + dropped_;
-    now.failed += totals_.failed;
-  }
-  const auto output = output_.counts();
-  now.dropped += output.dropped;
-  now.held += output.held;
-  std::lock_guard lock(state_mutex_);
-  return StructurePtr(gst_structure_new(
-      "application/x-holoflow-stats", "in", G_TYPE_UINT64, static_cast<guint64>(now.entered), "out",
-      G_TYPE_UINT64, static_cast<guint64>(output.out), "dropped", G_TYPE_UINT64,
-      static_cast<guint64>(now.dropped), "failed", G_TYPE_UINT64, static_cast<guint64>(now.failed),
-      "in-flight", G_TYPE_UINT64, static_cast<guint64>(now.held), "device", G_TYPE_STRING,
-      device_.c_str(), "nodes", GST_TYPE_STRUCTURE, nodes.get(), nullptr));
 }
 
 }  // namespace holoflow::gst

@@ -83,7 +83,6 @@ public:
   core::GraphSpec spec;  ///< expanded
   const Config config;  ///< a copy: the compiler may be gone before the commit
   Plan plan;
-  std::vector<compiler::TraceSpan> passes;
 
   Prepared(const core::GraphSpec &graph, core::Registry &registry, const Config &compiler_config)
       : config(compiler_config) {
@@ -111,7 +110,7 @@ public:
   void run(const Pass &pass) {
     const auto begin = std::chrono::steady_clock::now();
     pass.run(plan);
-    passes.push_back({pass.name, "compile", begin, std::chrono::steady_clock::now()});
+    plan.spans.push_back({pass.name, "compile", begin, std::chrono::steady_clock::now()});
   }
 
   void run_all(std::span<const Pass> list) {
@@ -276,6 +275,8 @@ private:
 
   std::unique_ptr<CompilerOutput> finish(Prepared &prepared) {
     auto output = take_output(prepared.plan);
+    if (config_.enable_profiling)
+      output->report.spans = prepared.plan.spans;
     for (const auto &note : output->report.notes)
       logger_->info("{}", note);
     if (!config_.log_dir.empty()) {
@@ -299,11 +300,10 @@ private:
   }
 
   void write_trace(const Prepared &prepared) const {
-    if (!config_.enable_profiling || prepared.passes.empty())
+    if (!config_.enable_profiling || prepared.plan.spans.empty())
       return;
     compiler::write_diagnostic(
-        config_.log_dir, config_.trace_filename,
-        compiler::trace_of(prepared.passes, prepared.plan.spans));
+        config_.log_dir, config_.trace_filename, compiler::trace_of(prepared.plan.spans));
   }
 
   core::Registry &registry_;

@@ -10,6 +10,7 @@
 
 #include "holoflow/core/logging.hh"
 #include "holoflow/runtime/graph_display.hh"
+#include "holoflow/runtime/trace.hh"
 
 namespace holoflow::compiler {
 
@@ -188,26 +189,11 @@ std::string failure_dot(const Plan &plan) {
   return DotWriter(picture, *plan.registry).write();
 }
 
-std::string trace_of(const std::vector<TraceSpan> &passes, const std::vector<TraceSpan> &calls) {
-  auto events = nlohmann::json::array();
-  const auto micros = [](auto duration) {
-    return std::chrono::duration<double, std::micro>(duration).count();
-  };
-  const auto add = [&](const TraceSpan &span, int thread) {
-    events.push_back(
-        {{"name", span.name},
-         {"cat", span.category},
-         {"ph", "X"},
-         {"pid", 1},
-         {"tid", thread},
-         {"ts", micros(span.begin - passes.front().begin)},
-         {"dur", micros(span.end - span.begin)}});
-  };
-  for (const auto &pass : passes)
-    add(pass, 1);
-  for (const auto &call : calls)
-    add(call, 2);
-  return nlohmann::json{{"traceEvents", std::move(events)}}.dump(
+std::string trace_of(const std::vector<runtime::CompileSpan> &spans) {
+  auto first = std::chrono::steady_clock::time_point::max();
+  for (const auto &span : spans)
+    first = std::min(first, span.begin);
+  return nlohmann::json{{"traceEvents", runtime::chrome_events(spans, first)}}.dump(
       1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

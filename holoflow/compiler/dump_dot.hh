@@ -18,9 +18,8 @@ void write_diagnostic(
 /// carry the message.
 [[nodiscard]] std::string failure_dot(const Plan &plan);
 
-/// Chrome trace events ("X" phase, microseconds from the first pass on) as JSON text, whatever
-/// bytes the names hold.
-[[nodiscard]] std::string trace_of(
-    const std::vector<TraceSpan> &passes, const std::vector<TraceSpan> &calls);
+/// A Chrome trace (microseconds since the first span began) as JSON text, whatever bytes the names
+/// hold.
+[[nodiscard]] std::string trace_of(const std::vector<runtime::CompileSpan> &spans);
 
 }  // namespace holoflow::compiler

@@ -3,7 +3,6 @@
 // fills it; a pass reads only what an earlier one wrote.
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <string>
 #include <string_view>
@@ -36,13 +35,6 @@ struct Owner {
   int slot = 0;
 };
 
-/// One call worth seeing in the trace.
-struct TraceSpan {
-  std::string name;
-  const char *category = "";
-  std::chrono::steady_clock::time_point begin, end;
-};
-
 /// What recompilation takes over from the previous output.
 struct Reuse {
   std::map<int, int> blocks;  ///< new storage id → previous storage id
@@ -63,8 +55,7 @@ struct Plan {
   // Written by any pass.
   std::vector<core::Error> faults;
   std::vector<runtime::Decision> decisions;
-  std::vector<TraceSpan>
-      spans;  ///< calls of factories, where config->verbose_tracing asks for them
+  std::vector<runtime::CompileSpan> spans;  ///< passes, and calls of factories where wanted
 
   // Pass 1, validate.
   std::unordered_map<std::string_view, size_t> node_index;  ///< name → index into spec->nodes

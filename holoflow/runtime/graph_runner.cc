@@ -213,6 +213,7 @@ public:
     }
     scheduler_ =
         std::make_unique<Scheduler>(compiled_->graph, compiled_->sections, compiled_->resources);
+    scheduler_->set_trace(config_.trace_spans);
     scheduler_->set_on_finished([this](std::exception_ptr error) { end_.finish(error); });
     scheduler_->start();
   }

@@ -31,6 +31,9 @@ struct SectionCounters {
 /// What a stream waits for in pops and acquires lies before the first event. Where the host is
 /// slower than the device, gaps between the nodes count as their time.
 ///
+/// Calls of tasks on a GPU are named for the vendor's profiler where one is attached: the one of
+/// NVIDIA says so in the environment variable NVTX_INJECTION64_PATH.
+///
 /// Threads: the section's only, but for the counters.
 class Probe {
 public:
@@ -38,6 +41,25 @@ public:
   enum class Wait { Upstream, Downstream, Device };
 
   Probe(Device *device, cudaStream_t stream) : device_(device), stream_(stream) {}
+
+  /// Names a call of a task until it dies.
+  class Range {
+  public:
+    /// `device` is null where nobody listens.
+    Range(Device *device, const NodeRuntime &node) : device_(device) {
+      if (device_ != nullptr)
+        device_->begin_range(node.plan->spec.name.c_str());
+    }
+    ~Range() {
+      if (device_ != nullptr)
+        device_->end_range();
+    }
+    Range(const Range &) = delete;
+    Range &operator=(const Range &) = delete;
+
+  private:
+    Device *const device_;
+  };
 
   /// `trace` may be null; it is then not written.
   void begin_run(SectionTrace *trace);
@@ -53,6 +75,8 @@ public:
       ++counters.iterations;
   }
   [[nodiscard]] bool is_on() const noexcept { return on_; }
+
+  [[nodiscard]] Range range(const NodeRuntime &node) const { return {profiled_, node}; }
 
   [[nodiscard]] Clock::time_point now() const { return on_ ? Clock::now() : Clock::time_point{}; }
   /// A call of a task that began at `begin`.
@@ -91,6 +115,7 @@ private:
   static constexpr std::chrono::milliseconds sampling_interval{2};
   static constexpr size_t most_samples = 8;
 
+  void meet_clocks();
   void start_iteration();
   void add_run(NodeRuntime &node, const char *phase, Clock::time_point begin);
   void add_wait(Wait wait, NodeRuntime *node, Clock::time_point begin);
@@ -100,6 +125,7 @@ private:
 
   Device *const device_;  // null on the CPU
   const cudaStream_t stream_;
+  Device *profiled_ = nullptr;  // the device where a profiler listens to this run
   SectionTrace *trace_ = nullptr;
   bool on_ = false;
 
@@ -107,7 +133,7 @@ private:
   uint64_t taken_ = 0, read_ = 0;
   Sample *sample_ = nullptr;  // of this iteration
   Clock::time_point next_sample_ = {};
-  Event base_;  // fired at base_time_
+  Event base_;  // fired right behind base_time_
   Clock::time_point base_time_ = {};
 };
 

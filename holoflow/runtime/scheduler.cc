@@ -120,14 +120,14 @@ public:
   const std::vector<Metrics::Source> &sections() const { return sources_; }
   void set_trace(size_t spans) { trace_spans_ = spans; }
 
-  nlohmann::json trace() const {
+  nlohmann::json trace(std::optional<std::chrono::steady_clock::time_point> origin) const {
     std::vector<std::string> names;
     std::vector<const SectionTrace *> traces;
     for (size_t id = 0; id < runners_.size() && !running_; ++id) {
       names.push_back(sources_[id].section->name);
       traces.push_back(&runners_[id].trace);
     }
-    return chrome_trace(names, traces);
+    return chrome_trace(names, traces, origin);
   }
   NodeRuntimes &nodes() { return nodes_; }
   RunState &state() { return state_; }
@@ -238,8 +238,8 @@ void Scheduler::set_trace(size_t spans) {
   impl_->set_trace(spans);
 }
 
-nlohmann::json Scheduler::trace() const {
-  return impl_->trace();
+nlohmann::json Scheduler::trace(std::optional<std::chrono::steady_clock::time_point> origin) const {
+  return impl_->trace(origin);
 }
 
 bool Scheduler::ui_try_send(const std::string &node_id, nlohmann::json &&data) noexcept {

@@ -156,7 +156,10 @@ OpResult SectionRunner::pop(Step &step) {
       return OpResult::Cancelled;
     const auto epoch = waker_.epoch();
     const auto begin = probe_.now();
-    const auto result = node.async->try_pop(context);
+    const auto result = [&] {
+      const auto range = probe_.range(node);
+      return node.async->try_pop(context);
+    }();
     if (result == OpResult::Ok) {
       for (const auto storage : step.renewed)
         order_.renew(storage);
@@ -220,7 +223,10 @@ OpResult SectionRunner::execute(Step &step, Iteration &iteration, size_t slot) {
   if (step.may_wait)
     announce_room();
   const auto begin = probe_.now();
-  const auto result = node.sync->execute(context);
+  const auto result = [&] {
+    const auto range = probe_.range(node);
+    return node.sync->execute(context);
+  }();
   if (waits)
     probe_.waited(Probe::Wait::Upstream, &node, begin);
   else
@@ -276,7 +282,10 @@ OpResult SectionRunner::push(Step &step) {
       return OpResult::Ok;
     }
     const auto begin = probe_.now();
-    const auto result = node.async->try_push(context);
+    const auto result = [&] {
+      const auto range = probe_.range(node);
+      return node.async->try_push(context);
+    }();
     if (result == OpResult::Ok) {
       probe_.ran(node, "push", begin);
       consumed_inputs(current(), node);

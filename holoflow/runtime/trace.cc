@@ -6,6 +6,17 @@
 
 namespace holoflow::runtime {
 
+namespace {
+
+constexpr int run_process = 1;
+constexpr int compile_process = 2;
+
+double microseconds(SectionTrace::Clock::duration duration) {
+  return std::chrono::duration<double, std::micro>(duration).count();
+}
+
+}  // namespace
+
 std::vector<SectionTrace::Span> SectionTrace::spans() const {
   std::vector<Span> result(spans_.begin() + static_cast<std::ptrdiff_t>(oldest_), spans_.end());
   result.insert(
@@ -14,34 +25,28 @@ std::vector<SectionTrace::Span> SectionTrace::spans() const {
 }
 
 nlohmann::json chrome_trace(
-    const std::vector<std::string> &names, const std::vector<const SectionTrace *> &sections) {
+    const std::vector<std::string> &names, const std::vector<const SectionTrace *> &sections,
+    std::optional<SectionTrace::Clock::time_point> origin) {
   using Span = SectionTrace::Span;
   using Clock = SectionTrace::Clock;
-  auto first = Clock::time_point::max();
+  auto first = origin.value_or(Clock::time_point::max());
   std::vector<std::vector<Span>> spans;
   for (const auto *section : sections) {
     spans.push_back(section->spans());
     for (const auto &span : spans.back())
-      first = std::min(first, span.begin);
+      if (!origin)
+        first = std::min(first, span.begin);
   }
-  const auto microseconds = [](Clock::duration duration) {
-    return std::chrono::duration<double, std::micro>(duration).count();
-  };
   auto events = nlohmann::json::array();
-  const auto name_row = [&](size_t row, const std::string &name) {
+  const auto add_name = [&](size_t row, const char *what, nlohmann::json args) {
     events.push_back(
-        {{"ph", "M"},
-         {"pid", 1},
-         {"tid", row},
-         {"name", "thread_name"},
-         {"args", {{"name", name}}}});
-    events.push_back(
-        {{"ph", "M"},
-         {"pid", 1},
-         {"tid", row},
-         {"name", "thread_sort_index"},
-         {"args", {{"sort_index", row}}}});
+        {{"ph", "M"}, {"pid", run_process}, {"tid", row}, {"name", what}, {"args", args}});
   };
+  const auto name_row = [&](size_t row, const std::string &name) {
+    add_name(row, "thread_name", {{"name", name}});
+    add_name(row, "thread_sort_index", {{"sort_index", row}});
+  };
+  add_name(0, "process_name", {{"name", "graph"}});
   for (size_t section = 0; section < spans.size(); ++section) {
     name_row(2 * section, names[section] + ", thread");
     const bool on_device =
@@ -53,7 +58,7 @@ nlohmann::json chrome_trace(
     for (const auto &span : spans[section])
       events.push_back(
           {{"ph", "X"},
-           {"pid", 1},
+           {"pid", run_process},
            {"tid", 2 * section + (span.row == SectionTrace::Row::Device ? 1 : 0)},
            {"name", span.name},
            {"cat", span.phase},
@@ -61,6 +66,21 @@ nlohmann::json chrome_trace(
            {"dur", microseconds(span.end - span.begin)}});
   }
   return {{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}};
+}
+
+nlohmann::json chrome_events(
+    const std::vector<CompileSpan> &spans, SectionTrace::Clock::time_point origin) {
+  auto events = nlohmann::json::array();
+  for (const auto &span : spans)
+    events.push_back(
+        {{"ph", "X"},
+         {"pid", compile_process},
+         {"tid", span.category == "factory" ? 2 : 1},
+         {"name", span.name},
+         {"cat", span.category},
+         {"ts", microseconds(span.begin - origin)},
+         {"dur", microseconds(span.end - span.begin)}});
+  return events;
 }
 
 }  // namespace holoflow::runtime

@@ -5,8 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "holoflow/runtime/compiler.hh"
 
 namespace holoflow::runtime {
 
@@ -51,8 +54,13 @@ private:
 };
 
 /// A trace of sections by name as https://ui.perfetto.dev reads it: a process for the graph, two
-/// threads for each section, microseconds since the first span.
+/// threads for each section, microseconds since `origin`, by default the first span.
 [[nodiscard]] nlohmann::json chrome_trace(
-    const std::vector<std::string> &names, const std::vector<const SectionTrace *> &sections);
+    const std::vector<std::string> &names, const std::vector<const SectionTrace *> &sections,
+    std::optional<SectionTrace::Clock::time_point> origin = std::nullopt);
+
+/// The spans of a compile as events of a process of its own: array elements for "traceEvents".
+[[nodiscard]] nlohmann::json chrome_events(
+    const std::vector<CompileSpan> &spans, SectionTrace::Clock::time_point origin);
 
 }  // namespace holoflow::runtime

@@ -40,6 +40,7 @@ struct BenchResult {
   size_t frames = 0;  ///< of each Input and repetition
   std::vector<double> frames_per_second, busy_cores, latencies_us;
   GraphFigures last;
+  GraphFigures measured;  ///< one more repetition, with the metrics of the scheduler
   std::optional<LinkUse> link;
 };
 
@@ -55,6 +56,15 @@ template <typename Parse> CLI::Validator checked_by(Parse parse, const std::stri
         return std::string();
       },
       name);
+}
+
+double rate_of(const GraphFigures &figures) {
+  return static_cast<double>(figures.frames_in) / figures.seconds;
+}
+
+/// What measuring leaves of the speed.
+double measured_ratio(const BenchResult &result) {
+  return rate_of(result.measured) / median(result.frames_per_second);
 }
 
 // A run of a quarter of the length warms up and says how many frames a second brings.
@@ -74,11 +84,11 @@ BenchResult measure(const LoadedGraph &loaded, const BenchArguments &arguments) 
   for (size_t i = parse_count(arguments.repetitions); i > 0; --i) {
     result.last = bench.run({result.frames, 0});
     const auto &latencies = result.last.latencies_us;
-    result.frames_per_second.push_back(
-        static_cast<double>(result.last.frames_in) / result.last.seconds);
+    result.frames_per_second.push_back(rate_of(result.last));
     result.busy_cores.push_back(result.last.busy_cores);
     result.latencies_us.insert(result.latencies_us.end(), latencies.begin(), latencies.end());
   }
+  result.measured = bench.run_measured({result.frames, 0});
   result.device = bench.device_name();
   if (bench.device_index() < 0)
     return result;
@@ -136,6 +146,10 @@ std::string to_text(const LoadedGraph &loaded, const BenchResult &result) {
   text += "frames at each node:\n";
   for (const auto &[node, ledger] : result.last.ledger)
     text += ledger_line(node, ledger);
+  text += fmt::format(
+      "where the time goes, from one more repetition (with metrics {:.0f} % of the speed):\n",
+      measured_ratio(result) * 100);
+  text += section_lines(result.measured.metrics) + node_lines(result.measured.metrics);
   return text;
 }
 
@@ -160,6 +174,9 @@ nlohmann::json to_json(
     report["nodes"][node] = {{"entered", ledger.entered}, {"left", ledger.left},
                              {"dropped", ledger.dropped}, {"skipped", ledger.skipped},
                              {"failed", ledger.failed},   {"held", ledger.held}};
+  report["metrics"] = to_json(result.measured.metrics);
+  report["metrics"]["frames_per_second"] = rate_of(result.measured);
+  report["metrics"]["ratio_to_unmeasured"] = measured_ratio(result);
   report["link"] = nullptr;
   if (result.link)
     report["link"] = {

@@ -110,6 +110,14 @@ public:
     });
   }
 
+  /// Keeps what the body throws, unless an error came before it.
+  template <typename Body> void guard(Body &&body) {
+    try {
+      body();
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
   void rethrow() { error_.rethrow(); }
   [[nodiscard]] std::vector<std::string> take_losses() { return std::move(losses_); }
 
@@ -126,14 +134,6 @@ private:
         (total && *total > pushed ? count_frames(*total - pushed) : std::string("the rest")) +
         " of the file of input \"" + input +
         "\" not used: the nodes behind it ended, because another input has fewer frames");
-  }
-
-  template <typename Body> void guard(Body &&body) {
-    try {
-      body();
-    } catch (...) {
-      fail(std::current_exception());
-    }
   }
 
   void fail(std::exception_ptr error) {
@@ -201,10 +201,12 @@ std::vector<std::string> dropped_frames(runtime::GraphRunner &runner) {
 }  // namespace
 
 TransferResult transfer_frames(
-    const core::GraphSpec &graph, const runtime::CompilerConfig &config,
+    const core::GraphSpec &graph, runtime::CompilerConfig config, RunRecord &record,
     const std::map<std::string, std::unique_ptr<FrameReader>> &readers,
     const std::map<std::string, std::unique_ptr<FrameWriter>> &writers) {
+  record.prepare(config);
   auto runner = runtime::GraphRunner::from_spec(graph, config);
+  record.begin(runner.scheduler());
   TransferResult result;
   result.device = runner.compiled().report.device;
   const auto begin = Clock::now();
@@ -218,8 +220,9 @@ TransferResult transfer_frames(
       threads.emplace_back([&, name = input, from = reader.get()] { transfer.feed(name, *from); });
     for (std::thread &thread : threads)
       thread.join();
+    transfer.guard([&] { runner.scheduler().wait(); });
+    transfer.guard([&] { record.finish(); });
     transfer.rethrow();
-    runner.scheduler().wait();
     result.losses = transfer.take_losses();
     result.frames_in = transfer.frames_in;
     result.frames_out = transfer.frames_out;

@@ -10,6 +10,7 @@
 #include "holoflow/core/graph_spec.hh"
 #include "holoflow/runtime/compiler.hh"
 #include "holoflow/tools/frame_files.hh"
+#include "holoflow/tools/run_record.hh"
 
 namespace holoflow::tools {
 
@@ -23,10 +24,11 @@ struct TransferResult {
 
 /// Runs the graph until every file has been read and everything has come out; then finishes the
 /// writers. One thread for each Input and each Output, so that neither waits for the other.
-/// Rethrows the first error; the writers are not finished then. Progress goes to standard error
+/// `record` is finished in every case. Rethrows the first error; the writers are not finished then.
+/// Progress goes to standard error
 /// where that is a terminal.
 [[nodiscard]] TransferResult transfer_frames(
-    const core::GraphSpec &graph, const runtime::CompilerConfig &config,
+    const core::GraphSpec &graph, runtime::CompilerConfig config, RunRecord &record,
     const std::map<std::string, std::unique_ptr<FrameReader>> &readers,
     const std::map<std::string, std::unique_ptr<FrameWriter>> &writers);
 

@@ -157,6 +157,14 @@ void GraphBench::make_frames(const runtime::CompileReport &report) {
 }
 
 GraphFigures GraphBench::run(const RunLength &length) {
+  return run(length, Metrics::Off);
+}
+
+GraphFigures GraphBench::run_measured(const RunLength &length) {
+  return run(length, Metrics::On);
+}
+
+GraphFigures GraphBench::run(const RunLength &length, Metrics metrics) {
   auto runner = runtime::GraphRunner::from_spec(graph_, config_);
   make_frames(runner.compiled().report);
   const auto outputs = outputs_of(runner.compiled());
@@ -165,6 +173,8 @@ GraphFigures GraphBench::run(const RunLength &length) {
     values.reserve(length.frames);
   const auto run = std::make_unique<BenchRun>(runner, frames_.size());  // large for a stack
   GraphFigures figures;
+  if (metrics == Metrics::On)
+    begin_metrics(runner.scheduler());
   {
     const Stopwatch stopwatch;
     std::vector<std::thread> threads;
@@ -181,6 +191,8 @@ GraphFigures GraphBench::run(const RunLength &length) {
     figures.seconds = stopwatch.seconds();
     figures.busy_cores = stopwatch.busy_cores();
   }
+  if (metrics == Metrics::On)
+    figures.metrics = take_metrics(runner.scheduler());
   figures.frames_in = run->frames_in;
   figures.frames_out = run->frames_out;
   figures.bytes_in = run->bytes_in;

@@ -9,6 +9,7 @@
 #include "holoflow/core/graph_spec.hh"
 #include "holoflow/runtime/compiler.hh"
 #include "holoflow/runtime/device.hh"
+#include "holoflow/tools/metrics_text.hh"
 
 namespace holoflow::tools {
 
@@ -24,6 +25,7 @@ struct GraphFigures {
   /// tensor; empty where the graph has several Inputs, whose frames cannot be told apart.
   std::vector<double> latencies_us = {};
   std::map<std::string, runtime::NodeLedger> ledger = {};
+  RunMetrics metrics = {};  ///< of run_measured
 };
 
 /// When a run ends: after so many frames of each Input, or, where that is 0, after so many seconds.
@@ -42,12 +44,17 @@ public:
   /// Compiles the graph and runs it to its end. Rethrows the first error.
   [[nodiscard]] GraphFigures run(const RunLength &length);
 
+  /// The same with the scheduler's metrics, which cost a little.
+  [[nodiscard]] GraphFigures run_measured(const RunLength &length);
+
   /// Of the last run.
   [[nodiscard]] const std::string &device_name() const { return device_name_; }
   /// The GPU's index, -1 on the CPU.
   [[nodiscard]] int device_index() const { return device_index_; }
 
 private:
+  enum class Metrics { Off, On };
+  GraphFigures run(const RunLength &length, Metrics metrics);
   void make_frames(const runtime::CompileReport &report);
 
   core::GraphSpec graph_;

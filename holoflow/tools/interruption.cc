@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "holoflow/tools/command.hh"
 #include "holoflow/tools/output_file.hh"
 
@@ -22,12 +24,13 @@ sigset_t watched_signals() {
   return set;
 }
 
-void watch() {
+void watch(const std::function<void()> &before_exit) {
   const sigset_t set = watched_signals();
   int signal = end_signal;
   if (sigwait(&set, &signal) != 0 || signal == end_signal)
     return;
   remove_unfinished_files();
+  before_exit();
   print_fault("holoflow: interrupted; what was not finished is removed");
   // Not exit(): other threads still use what its destructors would take away.
   ::_exit(128 + signal);
@@ -35,10 +38,10 @@ void watch() {
 
 }  // namespace
 
-Interruption::Interruption() {
+Interruption::Interruption(std::function<void()> before_exit) {
   const sigset_t set = watched_signals();
   pthread_sigmask(SIG_BLOCK, &set, &before_);
-  thread_ = std::thread(watch);
+  thread_ = std::thread(watch, std::move(before_exit));
 }
 
 Interruption::~Interruption() {

@@ -3,16 +3,17 @@
 #pragma once
 
 #include <csignal>
+#include <functional>
 #include <thread>
 
 namespace holoflow::tools {
 
-/// While it lives, SIGINT and SIGTERM remove unfinished files before they end the program. A thread
-/// of its own takes them, since a handler may call next to nothing. To be made before the threads
-/// that write, which inherit its signal mask.
+/// While it lives, SIGINT and SIGTERM remove unfinished files and call `before_exit` before they
+/// end the program. A thread of its own takes them, since a handler may call next to nothing. To be
+/// made before the threads that write, which inherit its signal mask.
 class Interruption {
 public:
-  Interruption();
+  explicit Interruption(std::function<void()> before_exit);
   Interruption(const Interruption &) = delete;
   Interruption &operator=(const Interruption &) = delete;
   ~Interruption();

@@ -10,6 +10,7 @@
 #include "holoflow/tools/frame_transfer.hh"
 #include "holoflow/tools/graph_arguments.hh"
 #include "holoflow/tools/interruption.hh"
+#include "holoflow/tools/run_record.hh"
 
 namespace holoflow::tools {
 
@@ -19,22 +20,34 @@ struct RunArguments {
   GraphArguments graph;
   std::vector<std::string> in;  ///< [NODE=]FILE
   std::vector<std::string> out;
+  RecordArguments record;
 };
 
 using Files = std::map<std::string, std::string>;
+
+// Not resolved: /dev/stdout leads to a pipe that has no path.
+std::string path_of(const std::string &file) {
+  return std::filesystem::absolute(file).lexically_normal().string();
+}
 
 /// Two Outputs must not write one file.
 void refuse_shared_files(LoadedGraph &loaded, const Files &files) {
   std::map<std::string, std::string> writers;
   for (const auto &[node, file] : files) {
-    // Not resolved: /dev/stdout leads to a pipe that has no path.
-    const auto path = std::filesystem::absolute(file).lexically_normal();
-    const auto [first, fresh] = writers.emplace(path.string(), node);
+    const auto [first, fresh] = writers.emplace(path_of(file), node);
     if (!fresh)
       loaded.faults.push_back(
           "--out " + node + "=" + file + ": node \"" + first->second +
           "\" writes this file already; name another one");
   }
+}
+
+void refuse_trace_over_frames(LoadedGraph &loaded, const Files &files, const std::string &trace) {
+  for (const auto &[node, file] : files)
+    if (!trace.empty() && path_of(file) == path_of(trace))
+      loaded.faults.push_back(
+          "--trace " + trace + ": node \"" + node +
+          "\" writes this file already; name another one");
 }
 
 /// Which file belongs to which node of a type; faults where one has none or two.
@@ -131,6 +144,7 @@ int run(const RunArguments &arguments) {
   LoadedGraph loaded = load_graph(arguments.graph, registry);
   const Files in = files_of_nodes(loaded, "Input", "--in", arguments.in);
   const Files out = files_of_nodes(loaded, "Output", "--out", arguments.out);
+  refuse_trace_over_frames(loaded, out, arguments.record.trace);
   for (const std::string &input : nodes_of_type(loaded.expanded, "Input"))
     if (!in.contains(input))
       loaded.frames.try_emplace(input);  // a fault already
@@ -138,13 +152,15 @@ int run(const RunArguments &arguments) {
   const auto plan = plan_graph(loaded, registry);
   if (plan == nullptr)
     return report(loaded);
-  const Interruption interruption;  // before the first file is created
+  RunRecord record(arguments.record);
+  const Interruption interruption(  // before the first file is created
+      [&record] { record.interrupt(); });
   const auto writers = open_writers(loaded, *plan, out);
   if (!loaded.faults.empty())
     return report(loaded);
   TransferResult result;
   try {
-    result = transfer_frames(loaded.graph, loaded.config, readers, writers);
+    result = transfer_frames(loaded.graph, loaded.config, record, readers, writers);
   } catch (const std::exception &) {
     for (const auto &[output, writer] : writers)
       if (const auto text = writer->left_behind(); !text.empty())
@@ -180,6 +196,13 @@ void add_run(CLI::App &app, int &status) {
       ->type_name("FILE")
       ->allow_extra_args(false)
       ->required();
+  command
+      ->add_option(
+          "--trace", arguments->record.trace,
+          "What every section did when, for https://ui.perfetto.dev; also of a run that failed")
+      ->type_name("FILE");
+  command->add_flag(
+      "--metrics", arguments->record.metrics, "Prints where the time of sections and nodes went");
   command->callback([arguments, &status] { status = run(*arguments); });
 }
 

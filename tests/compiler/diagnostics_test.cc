@@ -54,6 +54,18 @@ TEST_F(DiagnosticsTest, TraceHoldsOneEventPerPass) {
   }
 }
 
+TEST_F(DiagnosticsTest, TheReportHoldsTheSameSpansWhereTheyAreWanted) {
+  const auto spec = chain({{"A", "Source"}, {"B", "Sink"}});
+  auto config = writing_config();
+  config.log_dir.clear();
+  const auto output = runtime::Compiler(registry, config).compile(spec);
+  EXPECT_EQ(output->report.spans.size(), 12u);
+  for (const auto &span : output->report.spans)
+    EXPECT_EQ(span.category, "compile") << span.name;
+  config.enable_profiling = false;
+  EXPECT_TRUE(runtime::Compiler(registry, config).compile(spec)->report.spans.empty());
+}
+
 TEST_F(DiagnosticsTest, VerboseTraceHoldsEveryFactoryCallAndAnyName) {
   auto config = writing_config();
   config.verbose_tracing = true;

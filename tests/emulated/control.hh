@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
 
 #include "holoflow/core/error.hh"
 #include "holoflow/runtime/device.hh"
@@ -22,8 +24,8 @@ public:
   /// Device::synchronize(event) returns at once: the host-side wait that somebody forgot.
   virtual void skip_host_waits(bool on) = 0;
   /// The call-th following call that may fail (allocate, create_stream, create_event, record, wait,
-  /// synchronize, query, copy, and the launch of a task's work) does nothing and throws
-  /// core::DeviceError, once: "emulated GPU: call 3 failed: record". 0: none.
+  /// synchronize, query, milliseconds_between, copy, and the launch of a task's work) does nothing
+  /// and throws core::DeviceError, once: "emulated GPU: call 3 failed: record". 0: none.
   virtual void fail_call(uint64_t call) = 0;
   /// From the call-th following call on every one of these throws the like, and what is pending
   /// never runs: the sticky errors of CUDA. 0: the device is there.
@@ -36,6 +38,12 @@ public:
   [[nodiscard]] virtual uint64_t stream_synchronisations() const = 0;
   [[nodiscard]] virtual uint64_t event_synchronisations() const = 0;
   [[nodiscard]] virtual uint64_t allocations() const = 0;
+  /// Events that were made for milliseconds_between.
+  [[nodiscard]] virtual uint64_t timed_events() const = 0;
+  /// How often Device::begin_range came with each name, since the last reset.
+  [[nodiscard]] virtual std::map<std::string, uint64_t> ranges() const = 0;
+  /// Those that end_range has not closed, less what it was called too often, since the last reset.
+  [[nodiscard]] virtual int64_t open_ranges() const = 0;
 
   [[nodiscard]] virtual size_t live_allocations() const = 0;
   [[nodiscard]] virtual size_t live_events() const = 0;

@@ -76,6 +76,7 @@ void LateDevice::run_oldest(StreamQueue &queue) {
     return run_up_to(*awaits->mark);
   if (const auto *reaches = std::get_if<Reach>(&operation)) {
     reaches->mark->reached = true;
+    reaches->mark->when = std::chrono::steady_clock::now();
     return;
   }
   try {
@@ -217,6 +218,43 @@ runtime::DeviceEvent LateDevice::create_event() {
 void LateDevice::destroy_event(runtime::DeviceEvent event) noexcept {
   const std::lock_guard lock(mutex_);
   events_.erase(event);
+  timed_events_.erase(event);
+}
+
+runtime::DeviceEvent LateDevice::create_timed_event() {
+  const auto event = create_event();
+  const std::lock_guard lock(mutex_);
+  timed_events_.insert(event);
+  ++counts_.timed_events;
+  return event;
+}
+
+// CUDA refuses the same.
+const LateDevice::Mark &LateDevice::reached_mark_of(runtime::DeviceEvent event) {
+  const auto &mark = mark_of(event);
+  if (!timed_events_.contains(event))
+    throw core::DeviceError("emulated GPU: an event that takes no time");
+  if (mark == nullptr || !mark->reached)
+    throw core::DeviceError("emulated GPU: an event that has not happened");
+  return *mark;
+}
+
+double LateDevice::milliseconds_between(runtime::DeviceEvent begin, runtime::DeviceEvent end) {
+  const std::lock_guard lock(mutex_);
+  count_call("milliseconds_between");
+  const auto time = reached_mark_of(end).when - reached_mark_of(begin).when;
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
+void LateDevice::begin_range(const char *name) noexcept {
+  const std::lock_guard lock(mutex_);
+  ++counts_.ranges[name];
+  ++counts_.open_ranges;
+}
+
+void LateDevice::end_range() noexcept {
+  const std::lock_guard lock(mutex_);
+  --counts_.open_ranges;
 }
 
 void LateDevice::record(runtime::DeviceEvent event, cudaStream_t stream) {
@@ -325,6 +363,21 @@ uint64_t LateDevice::event_synchronisations() const {
 uint64_t LateDevice::allocations() const {
   const std::lock_guard lock(mutex_);
   return counts_.allocations;
+}
+
+uint64_t LateDevice::timed_events() const {
+  const std::lock_guard lock(mutex_);
+  return counts_.timed_events;
+}
+
+std::map<std::string, uint64_t> LateDevice::ranges() const {
+  const std::lock_guard lock(mutex_);
+  return counts_.ranges;
+}
+
+int64_t LateDevice::open_ranges() const {
+  const std::lock_guard lock(mutex_);
+  return counts_.open_ranges;
 }
 
 size_t LateDevice::live_allocations() const {

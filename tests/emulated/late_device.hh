@@ -2,6 +2,7 @@
 // An emulated GPU whose streams run as late as a real one's ever may: a test of who waits for whom.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -9,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -31,6 +33,8 @@ namespace holoflow::emulated {
 ///
 /// So that those who ask instead of waiting get on too, query runs one operation after it has
 /// answered; a stream that holds more than `longest_queue` operations runs its oldest.
+///
+/// Time passes as on the host: a timed event has the time at which its mark was reached.
 ///
 /// Work reads and writes memory when it runs, pageable host memory too (CUDA would have copied that
 /// before it returns). New memory is filled with 0xA5, freed memory with 0xDB; it is given back
@@ -57,6 +61,11 @@ public:
   [[nodiscard]] runtime::DeviceEvent create_event() override;
   void destroy_event(runtime::DeviceEvent event) noexcept override;
   void record(runtime::DeviceEvent event, cudaStream_t stream) override;
+  [[nodiscard]] runtime::DeviceEvent create_timed_event() override;
+  [[nodiscard]] double milliseconds_between(
+      runtime::DeviceEvent begin, runtime::DeviceEvent end) override;
+  void begin_range(const char *name) noexcept override;
+  void end_range() noexcept override;
   void wait(cudaStream_t stream, runtime::DeviceEvent event) override;
   void synchronize(runtime::DeviceEvent event) override;
   [[nodiscard]] bool query(runtime::DeviceEvent event) override;
@@ -77,6 +86,9 @@ public:
   [[nodiscard]] uint64_t stream_synchronisations() const override;
   [[nodiscard]] uint64_t event_synchronisations() const override;
   [[nodiscard]] uint64_t allocations() const override;
+  [[nodiscard]] uint64_t timed_events() const override;
+  [[nodiscard]] std::map<std::string, uint64_t> ranges() const override;
+  [[nodiscard]] int64_t open_ranges() const override;
   [[nodiscard]] size_t live_allocations() const override;
   [[nodiscard]] size_t live_events() const override;
   [[nodiscard]] size_t live_streams() const override;
@@ -88,6 +100,7 @@ private:
   struct Mark {
     StreamQueue *queue;  // lives while the mark is not reached
     bool reached = false;
+    std::chrono::steady_clock::time_point when = {};  // it was reached
   };
   struct Reach {
     std::shared_ptr<Mark> mark;  // shared with its event and those who await it
@@ -106,7 +119,9 @@ private:
     bool lost = false;  // the device is
   };
   struct Counts {
-    uint64_t calls = 0, streams = 0, events = 0, allocations = 0;
+    uint64_t calls = 0, streams = 0, events = 0, allocations = 0, timed_events = 0;
+    std::map<std::string, uint64_t> ranges;
+    int64_t open_ranges = 0;
   };
   struct Grave {
     std::byte *ptr;
@@ -116,6 +131,7 @@ private:
   void count_call(const char *name);
   [[nodiscard]] StreamQueue &queue_of(cudaStream_t stream);
   [[nodiscard]] std::shared_ptr<Mark> &mark_of(runtime::DeviceEvent event);
+  [[nodiscard]] const Mark &reached_mark_of(runtime::DeviceEvent event);
   void enqueue(StreamQueue &queue, std::variant<Work, Reach, Await> operation);
   void run_oldest(StreamQueue &queue);
   void run_all(StreamQueue &queue);
@@ -130,6 +146,7 @@ private:
   StreamQueue own_;  // takes what comes with the null stream; empty again when a call returns
   std::map<cudaStream_t, StreamQueue> streams_;
   std::map<runtime::DeviceEvent, std::shared_ptr<Mark>> events_;  // null: never recorded
+  std::set<runtime::DeviceEvent> timed_events_;
   std::map<std::byte *, size_t> memory_;
   size_t bytes_in_use_ = 0;
   std::vector<Grave> graves_;

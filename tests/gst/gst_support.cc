@@ -200,10 +200,12 @@ std::string queued(const std::string &as, const std::string &params) {
       "}},\"out\":{\"type\":\"Output\"}},\"edges\":[\"in->q\",\"q->out\"]}";
 }
 
-Harness::Harness(const std::string &graph) : bus_(gst_bus_new()) {
+Harness::Harness(const std::string &graph, const std::string &trace) : bus_(gst_bus_new()) {
   GstElement *element = gst_element_factory_make("holoflowbin", nullptr);
   EXPECT_NE(element, nullptr);
   g_object_set(element, "graph", graph.c_str(), nullptr);
+  if (!trace.empty())
+    g_object_set(element, "trace-location", trace.c_str(), nullptr);
   gst_element_set_bus(element, bus_);
   harness_ = gst_harness_new_with_element(element, "sink", "src");
   gst_object_unref(element);
@@ -216,12 +218,17 @@ Harness::~Harness() {
 }
 
 guint64 Harness::stat(const char *field) const {
-  GstStructure *stats = nullptr;
-  g_object_get(harness_->element, "stats", &stats, nullptr);
+  GstStructure *stats = this->stats();
   guint64 value = 0;
   EXPECT_TRUE(gst_structure_get_uint64(stats, field, &value)) << field;
   gst_structure_free(stats);
   return value;
+}
+
+GstStructure *Harness::stats() const {
+  GstStructure *stats = nullptr;
+  g_object_get(harness_->element, "stats", &stats, nullptr);
+  return stats;
 }
 
 std::vector<Message> Harness::messages(GstMessageType type) const {

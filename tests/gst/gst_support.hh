@@ -76,11 +76,14 @@ private:
 /// A harness around `holoflowbin graph=…`.
 class Harness {
 public:
-  explicit Harness(const std::string &graph);
+  /// `trace`: its trace-location, "" for none.
+  explicit Harness(const std::string &graph, const std::string &trace = "");
   ~Harness();
   GstHarness *operator->() const { return harness_; }
   [[nodiscard]] GstHarness *get() const { return harness_; }
   [[nodiscard]] guint64 stat(const char *field) const;
+  /// All of them; to be freed.
+  [[nodiscard]] GstStructure *stats() const;
   /// Messages of the element so far.
   [[nodiscard]] std::vector<Message> messages(GstMessageType type) const;
 

@@ -96,6 +96,26 @@ TEST_F(MetricsTest, ATraceShowsEveryCallAndEverySection) {
   EXPECT_THAT(rows, SizeIs(2));
 }
 
+TEST_F(MetricsTest, ATraceCountsFromWhereItIsTold) {
+  make(20, [](int) {});
+  scheduler->set_trace(1000);
+  const auto begin = std::chrono::steady_clock::now();
+  scheduler->start();
+  scheduler->wait();
+  const std::chrono::duration<double, std::micro> length(std::chrono::steady_clock::now() - begin);
+  const auto trace = scheduler->trace(begin);
+  double first = length.count();
+  for (const auto &event : trace.at("traceEvents")) {
+    if (event.at("ph") != "X")
+      continue;
+    const double time = event.at("ts").get<double>();
+    EXPECT_GE(time, 0.0);
+    EXPECT_LE(time + event.at("dur").get<double>(), length.count());
+    first = std::min(first, time);
+  }
+  EXPECT_GT(first, 0.0) << "by default it would be 0";
+}
+
 TEST_F(MetricsTest, ATraceKeepsTheNewestSpansAndWithoutOneThereIsNone) {
   make(50, [](int) {});
   scheduler->set_trace(3);

@@ -2,6 +2,7 @@
 // From a graph specification to something the scheduler can run.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <map>
@@ -87,6 +88,13 @@ struct Decision {
 
 [[nodiscard]] const char *to_string(Decision::Kind kind);
 
+/// One pass of a compile, or one call of a factory.
+struct CompileSpan {
+  std::string name;
+  std::string category;  ///< "compile" or "factory"
+  std::chrono::steady_clock::time_point begin, end;
+};
+
 /// What a compile did.
 struct CompileReport {
   std::string device;  ///< "CPU" or the GPU's name
@@ -97,6 +105,7 @@ struct CompileReport {
   std::vector<std::string>
       notes;  ///< decisions worth telling: owners that gave way, broken aliases, warnings
   std::vector<Decision> decisions = {};  ///< all of them, in the order of the passes
+  std::vector<CompileSpan> spans = {};  ///< where Config::enable_profiling asks for them
 };
 
 /// Owns what the scheduler refers to; must outlive it.
@@ -140,6 +149,9 @@ struct CompilerConfig {
   int lag = 2;
   /// For the search of errors: false makes every section wait for its stream in each iteration.
   bool overlap = true;
+  /// Spans of each section that a GraphRunner keeps of its run, the newest, for Scheduler::trace();
+  /// 0 keeps none.
+  size_t trace_spans = 0;
 };
 
 /// Compiles graphs for the tasks of one registry.

@@ -183,8 +183,10 @@ public:
   /// Keeps the last `spans` spans of each section from the next start() on; 0 keeps none.
   void set_trace(size_t spans);
   /// What the sections did, as Chrome's trace format: host spans and, where they were sampled,
-  /// device spans on one clock. After wait().
-  [[nodiscard]] nlohmann::json trace() const;
+  /// device spans on one clock, in microseconds since `origin`, by default the first span. Nothing
+  /// while sections run. Names of nodes may be no UTF-8: dump it with error_handler_t::replace.
+  [[nodiscard]] nlohmann::json trace(
+      std::optional<std::chrono::steady_clock::time_point> origin = std::nullopt) const;
 
   [[nodiscard]] bool ui_try_send(const std::string &node_id, nlohmann::json &&data) noexcept;
   [[nodiscard]] std::optional<holoflow_event::Event> ui_try_receive() noexcept;
