@@ -1,39 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Runs a graph from its first frame to its last and keeps what comes out.
+// Graphs that run on the emulated GPU.
 #pragma once
 
-#include <cstddef>
-#include <map>
-#include <string>
-#include <vector>
-
-#include "holoflow/core/graph_spec.hh"
-#include "holoflow/runtime/graph_runner.hh"
+#include "tests/support/graph_runs.hh"
 
 namespace holoflow::emulated {
 
-using Bytes = std::vector<std::byte>;
-using Outputs = std::map<std::string, std::vector<Bytes>>;  ///< tensors by Output node
-
-struct Run {
-  core::GraphSpec graph;
-  std::map<std::string, core::TDesc> inputs;  ///< by Input node
-  int pushes = 0;  ///< tensors for each of them
-};
-
-/// The graph `chain`, whose one Input takes `tensor`.
-[[nodiscard]] Run chain_run(const std::string &chain, const core::TDesc &tensor, int pushes);
-[[nodiscard]] Run json_run(const std::string &json, const core::TDesc &tensor, int pushes);
-
-struct Outcome {
-  Outputs outputs;
-  int not_released = 0;  ///< pushed tensors that did not come back exactly once
-  std::string error;  ///< what ended the run, empty where it came to its end
-};
-
-/// One thread per Input and Output. Pushed memory is overwritten the moment it is given back, so
-/// whoever still reads it reads wrong. Throws nothing that the graph throws.
-[[nodiscard]] Outcome run(const Run &what, runtime::CompilerConfig::Device device);
+using test::chain_run;
+using test::json_run;
+using test::Outcome;
+using test::run;
+using test::Run;
 
 /// Runs on the CPU and on the emulated GPU and expects the same bytes.
 void expect_same_as_on_the_cpu(const Run &what);
