@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "curaii/cuda.hh"
 #include "holoflow/core/error.hh"
 
 // Ranges for Nsight; the header loads a profiler's library only where one is injected.
@@ -19,6 +20,8 @@
 namespace holoflow::runtime {
 
 namespace {
+
+using curaii::ignore;
 
 // How long a waiting thread may ask again and again before it sleeps. Work that is nearly done is
 // then met without the price of a wake-up.
@@ -64,7 +67,10 @@ CudaDevice::CudaDevice(int index) : index_(index) {
   cudaMemPoolProps pool{};
   pool.allocType = cudaMemAllocationTypePinned;
   pool.location = {cudaMemLocationTypeDevice, index};
-  check(cudaMemPoolCreate(&pool_, &pool), "cudaMemPoolCreate");
+  if (const auto code = cudaMemPoolCreate(&pool_, &pool); code != cudaSuccess) {
+    ignore(cudaStreamDestroy(stream_));  // no destructor runs, and the device may be tried again
+    fail(code, "cudaMemPoolCreate");
+  }
 }
 
 void CudaDevice::fail(cudaError_t code, const std::string &call) const {
@@ -91,7 +97,7 @@ std::byte *CudaDevice::allocate(core::MemLoc loc, size_t bytes) {
     // other work of the device.
     require(cudaMallocFromPoolAsync(&ptr, asked, pool_, stream_), "cudaMallocFromPoolAsync");
     if (const auto code = cudaStreamSynchronize(stream_); code != cudaSuccess) {
-      (void)cudaFreeAsync(ptr, stream_);
+      ignore(cudaFreeAsync(ptr, stream_));
       fail(code, "cudaStreamSynchronize after an allocation");
     }
   }
@@ -104,13 +110,13 @@ void CudaDevice::free(core::MemLoc loc, std::byte *ptr) noexcept {
   const int previous = current();
   make_current(index_);
   if (loc == core::MemLoc::Host) {
-    (void)cudaFreeHost(ptr);
+    ignore(cudaFreeHost(ptr));
   } else if (pool_ == nullptr) {
-    (void)cudaFree(ptr);
+    ignore(cudaFree(ptr));
   } else {
     // The wait lets the pool give the memory back to the device.
-    (void)cudaFreeAsync(ptr, stream_);
-    (void)cudaStreamSynchronize(stream_);
+    ignore(cudaFreeAsync(ptr, stream_));
+    ignore(cudaStreamSynchronize(stream_));
   }
   make_current(previous);
 }
@@ -125,7 +131,7 @@ cudaStream_t CudaDevice::create_stream() {
 void CudaDevice::destroy_stream(cudaStream_t stream) noexcept {
   const int previous = current();
   make_current(index_);
-  (void)cudaStreamDestroy(stream);
+  ignore(cudaStreamDestroy(stream));
   make_current(previous);
 }
 
@@ -159,7 +165,7 @@ DeviceEvent CudaDevice::create_event() {
 void CudaDevice::destroy_event(DeviceEvent event) noexcept {
   const int previous = current();
   make_current(index_);
-  (void)cudaEventDestroy(event);
+  ignore(cudaEventDestroy(event));
   make_current(previous);
 }
 
@@ -276,13 +282,15 @@ void CudaDevice::clear_last_error() noexcept {
 
 int CudaDevice::current() noexcept {
   int device = 0;
-  return cudaGetDevice(&device) == cudaSuccess ? device : -1;
+  const auto code = cudaGetDevice(&device);
+  ignore(code);
+  return code == cudaSuccess ? device : -1;
 }
 
 // cudaSetDevice makes a context where there is none yet, so it is not called without need.
 void CudaDevice::make_current(int index) noexcept {
   if (index >= 0 && index != current())
-    (void)cudaSetDevice(index);
+    ignore(cudaSetDevice(index));
 }
 
 }  // namespace holoflow::runtime

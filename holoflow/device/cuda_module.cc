@@ -36,8 +36,10 @@ int count_gpus() {
   if (code != cudaSuccess)
     (void)cudaGetLastError();
   int driver = 0;
-  if (cudaDriverGetVersion(&driver) != cudaSuccess)
+  if (cudaDriverGetVersion(&driver) != cudaSuccess) {
+    (void)cudaGetLastError();
     driver = 0;
+  }
   if (code == cudaErrorInsufficientDriver && driver == 0)
     throw core::DeviceError(
         "no CUDA: the NVIDIA driver is missing (libcuda.so.1 cannot be loaded); install it");

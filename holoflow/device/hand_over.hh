@@ -26,6 +26,20 @@ inline void finish_quietly(Device &device, cudaStream_t stream) noexcept {
   }
 }
 
+/// Copies in stream order and waits. Where it throws, nothing of the copy is pending: the caller
+/// may free both sides.
+inline void copy_and_wait(
+    Device &device, std::byte *to, core::MemLoc to_loc, const std::byte *from,
+    core::MemLoc from_loc, size_t bytes, cudaStream_t stream) {
+  try {
+    device.copy(to, to_loc, from, from_loc, bytes, stream);
+    device.synchronize(stream);
+  } catch (...) {
+    finish_quietly(device, stream);
+    throw;
+  }
+}
+
 /// A place in the work of a stream, behind everything that was enqueued before. Plain values, to be
 /// handed over with what they are about.
 struct StreamPosition {

@@ -12,6 +12,7 @@
 
 #include "holoflow/builtin_tasks.hh"
 #include "holoflow/core/near_name.hh"
+#include "holoflow/device/hand_over.hh"
 #include "holoflow/runtime/rim.hh"
 
 namespace holoflow::runtime {
@@ -283,9 +284,9 @@ private:
     const size_t bytes = frames.desc.num_bytes();
     const auto block = std::make_shared<MemoryBlock>(from, core::MemLoc::Host, bytes);
     const Stream stream(from);
-    from.copy(
-        block->get(), core::MemLoc::Host, frames.data, core::MemLoc::Device, bytes, stream.get());
-    from.synchronize(stream.get());
+    copy_and_wait(
+        from, block->get(), core::MemLoc::Host, frames.data, core::MemLoc::Device, bytes,
+        stream.get());
     frames.data = block->get();
     frames.desc.mem_loc = core::MemLoc::Host;
     frames.release = [block] {};  // shared, because a callback has to be copyable

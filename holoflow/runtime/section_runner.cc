@@ -31,11 +31,11 @@ SectionRunner::SectionRunner(
 void SectionRunner::run() noexcept {
   try {
     std::optional<DeviceScope> scope;
-    if (device_ != nullptr)
-      scope.emplace(*device_);
     auto reason = OpResult::Cancelled;
     bool failed = false;
     try {
+      if (device_ != nullptr)
+        scope.emplace(*device_);
       probe_.begin_run(&trace);
       reason = loop();
     } catch (...) {

@@ -233,6 +233,9 @@ void SectionRunner::end(OpResult reason, bool failed) {
   for (const auto *iteration : open)
     if (iteration != counted)
       count_aborted_frames(*iteration);
+  // A call that threw may have enqueued a part of its work before.
+  if (failed)
+    order_.enqueue({});
   // Device work may still read memory that the neighbours free or reuse.
   attempt([&] {
     if (!order_.is_behind())

@@ -34,6 +34,7 @@ struct Dimensions {
   X(cudaStreamQuery, (void *stream), (stream)) \
   X(cudaStreamWaitEvent, (void *stream, void *event, unsigned flags), (stream, event, flags)) \
   X(cudaStreamCreateWithFlags, (void **stream, unsigned flags), (stream, flags)) \
+  X(cudaStreamDestroy, (void *stream), (stream)) \
   X(cudaStreamBeginCapture, (void *stream, int mode), (stream, mode)) \
   X(cudaStreamEndCapture, (void *stream, void **graph), (stream, graph)) \
   X(cudaEventSynchronize, (void *event), (event)) \
@@ -42,6 +43,8 @@ struct Dimensions {
   X(cudaEventRecordWithFlags, (void *event, void *stream, unsigned flags), (event, stream, flags)) \
   X(cudaEventCreateWithFlags, (void **event, unsigned flags), (event, flags)) \
   X(cudaEventDestroy, (void *event), (event)) \
+  X(cudaEventElapsedTime, (float *milliseconds, void *begin, void *end), \
+    (milliseconds, begin, end)) \
   X(cudaLaunchKernel, \
     (const void *kernel, holoflow::shim::Dimensions grid, holoflow::shim::Dimensions block, \
      void **parameters, size_t shared_bytes, void *stream), \
@@ -71,5 +74,30 @@ struct Dimensions {
   X(cudaGraphExecUpdate, (void *executable, void *graph, void *result), \
     (executable, graph, result)) \
   X(cudaGraphLaunch, (void *executable, void *stream), (executable, stream)) \
+  X(cudaMemPoolCreate, (void **pool, const void *properties), (pool, properties)) \
+  X(cudaMemPoolDestroy, (void *pool), (pool)) \
+  X(cudaPointerGetAttributes, (void *attributes, const void *memory), (attributes, memory)) \
+  X(cudaGetDeviceCount, (int *count), (count)) \
+  X(cudaGetDeviceProperties, (void *properties, int device), (properties, device)) \
   X(cudaGetDevice, (int *device), (device)) \
   X(cudaSetDevice, (int device), (device))
+
+// Those that create something and those that give it back: X(name, what).
+#define HOLOFLOW_CREATING_FUNCTIONS(X) \
+  X(cudaMalloc, DeviceMemory) \
+  X(cudaMallocAsync, DeviceMemory) \
+  X(cudaMallocFromPoolAsync, DeviceMemory) \
+  X(cudaMallocManaged, DeviceMemory) \
+  X(cudaMallocPitch, DeviceMemory) \
+  X(cudaMallocHost, HostMemory) \
+  X(cudaHostAlloc, HostMemory) \
+  X(cudaStreamCreateWithFlags, Streams) \
+  X(cudaEventCreateWithFlags, Events) \
+  X(cudaMemPoolCreate, Pools)
+#define HOLOFLOW_RETURNING_FUNCTIONS(X) \
+  X(cudaFree, DeviceMemory) \
+  X(cudaFreeAsync, DeviceMemory) \
+  X(cudaFreeHost, HostMemory) \
+  X(cudaStreamDestroy, Streams) \
+  X(cudaEventDestroy, Events) \
+  X(cudaMemPoolDestroy, Pools)

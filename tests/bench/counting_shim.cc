@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "counted_functions.hh"
@@ -34,6 +35,10 @@ enum Counted : int {
   Counted_malloc_in_cuda,
   counted_names
 };
+enum Thing : int { DeviceMemory, HostMemory, Streams, Events, Pools, things };
+constexpr const char *thing_names[things] = {
+    "device memory", "host memory", "streams", "events", "pools"};
+
 constexpr int nothing = -1;
 constexpr int any_function = -2;
 
@@ -50,9 +55,35 @@ struct alignas(64) Counter {
 };
 Counter counters[counted_names];
 
+struct Role {
+  int creates = nothing;
+  int gives_back = nothing;
+};
+
+constexpr Role role_of(int index) {
+  switch (index) {
+#define HOLOFLOW_CREATING(name, thing) \
+  case Counted_##name: \
+    return {.creates = thing};
+    HOLOFLOW_CREATING_FUNCTIONS(HOLOFLOW_CREATING)
+#undef HOLOFLOW_CREATING
+#define HOLOFLOW_RETURNING(name, thing) \
+  case Counted_##name: \
+    return {.gives_back = thing};
+    HOLOFLOW_RETURNING_FUNCTIONS(HOLOFLOW_RETURNING)
+#undef HOLOFLOW_RETURNING
+  default:
+    return {};
+  }
+}
+std::atomic<long> alive[things];
+
 std::atomic<int> failing = nothing;  // which function is to fail
 std::atomic<unsigned long> calls_to_failure = 0;
 std::atomic<int> failure_code = 0;
+std::atomic<bool> failure_stays = false;  // the device is to be lost
+std::atomic<bool> lost = false;
+std::atomic<int> first_failed = nothing;
 
 // No allocation at the first use, as other models of thread-local memory may make.
 #define HOLOFLOW_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) thread_local
@@ -70,9 +101,15 @@ bool fails(int index) {
   const int armed = failing.load(std::memory_order_acquire);
   if (armed != index && (armed != any_function || index >= counted_functions))
     return false;
+  if (lost)
+    return true;
   if (calls_to_failure.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return false;
-  failing.store(nothing, std::memory_order_release);
+  first_failed = index;
+  if (failure_stays)
+    lost = true;
+  else
+    failing.store(nothing, std::memory_order_release);
   return true;
 }
 
@@ -101,16 +138,56 @@ int pass_on(
   return result;
 }
 
+// Freeing null is allowed and gives nothing back.
+bool is_null() {
+  return false;
+}
+template <typename First, typename... Rest> bool is_null(First first, Rest...) {
+  if constexpr (std::is_pointer_v<First>)
+    return first == nullptr;
+  return false;
+}
+
+int wait_for_the_device() {
+  static std::atomic<int (*)()> real = nullptr;
+  return pass_on("cudaDeviceSynchronize", real);
+}
+
 template <typename... Parameters>
 int call(
     int index, const char *symbol, std::atomic<int (*)(Parameters...)> &real,
     Parameters... arguments) {
-  if (depth == 0) {
-    count(index);
-    if (fails(index))
-      return last_error = failure_code.load(std::memory_order_relaxed);
-  }
-  return pass_on(symbol, real, arguments...);
+  if (depth > 0)
+    return pass_on(symbol, real, arguments...);
+  count(index);
+  const Role role = role_of(index);
+  const bool refused = fails(index);
+  const int code = failure_code.load(std::memory_order_relaxed);
+  if (refused && role.gives_back == nothing)
+    return last_error = code;
+  if (refused && lost)
+    (void)wait_for_the_device();
+  const int result = pass_on(symbol, real, arguments...);
+  if (result == 0 && role.creates != nothing)
+    ++alive[role.creates];
+  if (result == 0 && role.gives_back != nothing && !is_null(arguments...))
+    --alive[role.gives_back];
+  return refused ? last_error = code : result;
+}
+
+void disarm() {
+  failing = nothing;
+  lost = false;
+  failure_stays = false;
+  first_failed = nothing;
+}
+
+void arm(int index, unsigned long nth, int error_code, bool stays) {
+  disarm();
+  calls_to_failure = nth;
+  failure_code = error_code;
+  failure_stays = stays;
+  failing.store(nth == 0 ? nothing : index, std::memory_order_release);
 }
 
 /// Whether the allocation may be made; counts it.
@@ -161,10 +238,14 @@ HOLOFLOW_EXPORT int __cudaLaunchKernel(
 HOLOFLOW_EXPORT int cudaGetLastError() {
   static std::atomic<int (*)()> real = nullptr;
   const int made_up = std::exchange(last_error, 0);
+  if (lost)
+    return failure_code;
   return made_up != 0 ? made_up : pass_on("cudaGetLastError", real);
 }
 HOLOFLOW_EXPORT int cudaPeekAtLastError() {
   static std::atomic<int (*)()> real = nullptr;
+  if (lost)
+    return failure_code;
   return last_error != 0 ? last_error : pass_on("cudaPeekAtLastError", real);
 }
 
@@ -193,7 +274,7 @@ HOLOFLOW_EXPORT int posix_memalign(void **to, size_t alignment, size_t bytes) no
 }
 
 HOLOFLOW_EXPORT void holoflow_shim_reset() {
-  failing = nothing;
+  disarm();
   for (Counter &counter : counters)
     counter.calls = 0;
 }
@@ -226,13 +307,28 @@ HOLOFLOW_EXPORT size_t holoflow_shim_report(char *text, size_t size) {
 
 HOLOFLOW_EXPORT bool holoflow_shim_fail(
     const char *name_or_any, unsigned long nth, int error_code) {
-  failing = nothing;
   const bool any = std::strcmp(name_or_any, "any") == 0;
   const int index = any ? any_function : index_of(name_or_any);
-  if (index == nothing || index == Counted_malloc_in_cuda)
+  if (index == nothing || index == Counted_malloc_in_cuda) {
+    disarm();
     return false;
-  calls_to_failure = nth;
-  failure_code = error_code;
-  failing.store(nth == 0 ? nothing : index, std::memory_order_release);
+  }
+  arm(index, nth, error_code, false);
   return true;
+}
+
+HOLOFLOW_EXPORT void holoflow_shim_fail_from(unsigned long nth, int error_code) {
+  arm(any_function, nth, error_code, true);
+}
+
+HOLOFLOW_EXPORT const char *holoflow_shim_failed() {
+  const int index = first_failed;
+  return index == nothing ? nullptr : names[index];
+}
+
+HOLOFLOW_EXPORT long holoflow_shim_alive(const char *what) {
+  for (int i = 0; i < things; ++i)
+    if (std::strcmp(thing_names[i], what) == 0)
+      return alive[i];
+  return 0;
 }

@@ -8,19 +8,14 @@
 // Runs itself again with the counting shim preloaded and the CUDA module of tests/shared_cudart,
 // both of which it expects where the build tree and the GPU bundle have them. FRAMES (default 5000)
 // are counted behind WARM_UP (default 500) that are not.
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <array>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <map>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "arguments.hh"
 #include "counting_shim.hh"
@@ -29,47 +24,18 @@
 #include "holoflow/tools/measuring.hh"
 #include "holoflow/tools/number_text.hh"
 #include "pipeline_graph.hh"
+#include "under_shim.hh"
 
 namespace {
 
-namespace fs = std::filesystem;
 using namespace holoflow;
 
-constexpr const char *mark = "HOLOFLOW_BENCH_UNDER_SHIM";
 // The last frames come while the sections before have ended: they are not the steady state.
 constexpr size_t frames_at_the_end = 32;
-
-void prepend(const char *variable, const std::string &value) {
-  const char *old = std::getenv(variable);
-  const std::string rest = old != nullptr && *old != '\0' ? std::string(":") + old : "";
-  setenv(variable, (value + rest).c_str(), 1);
-}
-
-[[noreturn]] void run_again_under_shim(char **argv) {
-  const fs::path program = fs::read_symlink("/proc/self/exe");
-  const fs::path folder = program.parent_path();
-  const fs::path shim = folder / "libholoflow-counting-shim.so";
-  if (!fs::exists(shim))
-    throw std::runtime_error("the counting shim " + shim.string() + " is not there");
-  prepend("LD_PRELOAD", shim.string());
-  // Not there in builds without CUDA.
-  if (const fs::path module = folder.parent_path() / "shared_cudart"; fs::exists(module))
-    prepend("LD_LIBRARY_PATH", module.string());
-  setenv(mark, "1", 1);
-  execv(program.c_str(), argv);
-  throw std::runtime_error("cannot start " + program.string() + ": " + std::strerror(errno));
-}
 
 /// The preloaded shim.
 class Shim {
 public:
-  Shim() {
-    void *symbol = dlsym(RTLD_DEFAULT, "holoflow_shim_report");
-    if (symbol == nullptr)
-      throw std::runtime_error("the counting shim was not loaded, although LD_PRELOAD names it");
-    std::memcpy(&report_, &symbol, sizeof(report_));
-  }
-
   /// Allocates nothing.
   struct Snapshot {
     std::array<char, 8192> text{};
@@ -77,7 +43,8 @@ public:
   void take(Snapshot &snapshot) const { report_(snapshot.text.data(), snapshot.text.size()); }
 
 private:
-  decltype(&holoflow_shim_report) report_ = nullptr;
+  decltype(&holoflow_shim_report) report_ =
+      bench::shim_function<decltype(&holoflow_shim_report)>("holoflow_shim_report");
 };
 
 std::map<std::string, double> counts_of(const Shim::Snapshot &snapshot) {
@@ -204,8 +171,8 @@ int main(int argc, char **argv) {
   try {
     const auto arguments =
         bench::parse_arguments(argc, argv, {"--size", "--tasks", "--device", "--json"});
-    if (std::getenv(mark) == nullptr)
-      run_again_under_shim(argv);
+    if (!bench::runs_under_shim())
+      bench::run_again_under_shim("..", argv);
     count(arguments);
   } catch (const core::DeviceError &error) {
     std::printf("skipped: %s\n", error.what());

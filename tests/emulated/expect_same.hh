@@ -9,6 +9,7 @@ namespace holoflow::emulated {
 using test::chain_run;
 using test::json_run;
 using test::Outcome;
+using test::run;
 using test::Run;
 
 /// Runs on the CPU and on the emulated GPU and expects the same bytes.

@@ -53,6 +53,7 @@ void check_every_call(const Run &what, Failure failure) {
     SCOPED_TRACE(got.error);
     expect_nothing_left(before);
     EXPECT_EQ(got.not_released, 0);
+    EXPECT_THAT(got.other_errors, testing::IsEmpty());
     if (!failed) {
       EXPECT_EQ(got.error, "");
       EXPECT_EQ(got.outputs, want.outputs);

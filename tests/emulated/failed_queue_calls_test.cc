@@ -20,6 +20,7 @@ const char *const dual_reader =
 const std::vector<std::string> chains = {
     "upload ! batchqueue output_size=3 output_stride=1 ! mean axis=0 keepdims=true ! download",
     "upload ! slidingaverage window_size=2 ! download",
+    "upload ! batchqueue ! causalslidingaverage window_size=2 ! batchqueue ! download",
     "upload ! batchqueue policy=drop-oldest target_capacity=64 ! affine scale=2 ! download",
     "upload ! ratelimiter max_fps=1000000 ! affine scale=2 ! download"};
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "tests/emulated/control.hh"
-#include "tests/emulated/graph_runs.hh"
+#include "tests/emulated/expect_same.hh"
 
 namespace holoflow::emulated {
 namespace {

@@ -126,6 +126,56 @@ TEST_F(CountingShim, AnyCallFailsAndSoDoesALaunch) {
   EXPECT_EQ(cudaGetLastError(), 0);
 }
 
+TEST_F(CountingShim, LostDeviceStaysLostUntilReset) {
+  holoflow_shim_fail_from(2, 700);
+  EXPECT_EQ(cudaDeviceSynchronize(), 0);
+  EXPECT_EQ(holoflow_shim_failed(), nullptr);
+  EXPECT_EQ(cudaGetLastError(), 0);
+  const int before = fake_cudart_calls();
+  EXPECT_EQ(__cudaLaunchKernel(nullptr, {1, 1, 1}, {1, 1, 1}, nullptr, 0, nullptr), 700);
+  void *memory = nullptr;
+  EXPECT_EQ(cudaMalloc(&memory, 16), 700);
+  EXPECT_EQ(memory, nullptr);
+  EXPECT_EQ(fake_cudart_calls(), before) << "no call must arrive";
+  EXPECT_STREQ(holoflow_shim_failed(), "cudaLaunchKernel");
+  EXPECT_EQ(cudaGetLastError(), 700);
+  EXPECT_EQ(cudaGetLastError(), 700) << "such an error cannot be cleared";
+  std::thread([] { EXPECT_EQ(cudaPeekAtLastError(), 700); }).join();
+  holoflow_shim_reset();
+  EXPECT_EQ(cudaGetLastError(), 0);
+  EXPECT_EQ(cudaDeviceSynchronize(), 0);
+  EXPECT_EQ(holoflow_shim_failed(), nullptr);
+}
+
+TEST_F(CountingShim, FailingCallStillGivesBack) {
+  const long before = holoflow_shim_alive("device memory");
+  void *memory = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, 16), 0);
+  EXPECT_EQ(holoflow_shim_alive("device memory"), before + 1);
+  ASSERT_TRUE(holoflow_shim_fail("cudaFree", 1, invalid_value));
+  int calls = fake_cudart_calls();
+  EXPECT_EQ(cudaFree(memory), invalid_value);
+  EXPECT_EQ(fake_cudart_calls(), calls + 1);
+  EXPECT_EQ(holoflow_shim_alive("device memory"), before);
+
+  ASSERT_EQ(cudaMalloc(&memory, 16), 0);
+  holoflow_shim_fail_from(1, 700);
+  calls = fake_cudart_calls();
+  EXPECT_EQ(cudaFree(memory), 700);
+  EXPECT_EQ(fake_cudart_calls(), calls + 2) << "it has to wait for the device first";
+  EXPECT_EQ(holoflow_shim_alive("device memory"), before);
+}
+
+TEST_F(CountingShim, OnlyWhatWasCreatedIsAlive) {
+  const long before = holoflow_shim_alive("device memory");
+  ASSERT_TRUE(holoflow_shim_fail("cudaMalloc", 1, 2));
+  void *memory = nullptr;
+  EXPECT_EQ(cudaMalloc(&memory, 16), 2);
+  EXPECT_EQ(cudaFree(nullptr), 0);
+  EXPECT_EQ(holoflow_shim_alive("device memory"), before);
+  EXPECT_EQ(holoflow_shim_alive("no such thing"), 0);
+}
+
 TEST_F(CountingShim, AllocationCanFail) {
   ASSERT_TRUE(holoflow_shim_fail("malloc", 2, 0));
   void *volatile first = std::malloc(8);

@@ -4,7 +4,8 @@
 
 namespace holoflow::test {
 
-/// The first GPU is there and usable.
+/// The first GPU is there and usable. Throws core::DeviceError where it is not, although
+/// $HOLOFLOW_REQUIRE_GPU is set: the test then fails instead of being skipped.
 [[nodiscard]] bool have_gpu();
 
 }  // namespace holoflow::test

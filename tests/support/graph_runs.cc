@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "holoflow/builtin_tasks.hh"
+#include "holoflow/core/error.hh"
 
 namespace holoflow::test {
 
@@ -19,37 +20,30 @@ using runtime::GraphRunner;
 
 /// A pushed tensor that knows how often it was given back.
 struct Pushed {
-  Pushed(runtime::Device &device, const Bytes &content)
-      : memory(device, core::MemLoc::Host, content.size()) {
-    std::memcpy(memory.get(), content.data(), content.size());
-  }
-  runtime::MemoryBlock memory;
+  std::shared_ptr<std::byte[]> bytes;
   std::atomic<int> releases = 0;
 };
 
 // Every pixel tells frame and place; small numbers, so that no task leaves what F32 holds exactly.
-Bytes content(const core::TDesc &tensor, int number) {
-  Bytes bytes(tensor.num_bytes());
+void fill(std::byte *bytes, const core::TDesc &tensor, int number) {
   const size_t elements = tensor.num_elements();
   for (size_t i = 0; i < elements; ++i) {
     const auto value = static_cast<unsigned>(number) * 7 + static_cast<unsigned>(i);
     if (tensor.dtype == core::DType::F32) {
       const auto element = static_cast<float>(value % 251);
-      std::memcpy(bytes.data() + i * sizeof(float), &element, sizeof(float));
+      std::memcpy(bytes + i * sizeof(float), &element, sizeof(float));
     } else {
       bytes[i] = static_cast<std::byte>(value % 251);
     }
   }
-  return bytes;
 }
 
 class Runner {
 public:
-  Runner(const Run &what, CompilerConfig config)
-      : what_(what), memory_(what.page_locked ? runtime::cuda_device() : runtime::host_device()) {
+  Runner(const Run &what, CompilerConfig config) : what_(what) {
     config.inputs = what.inputs;
     try {
-      GraphRunner runner = GraphRunner::from_spec(what.graph, config);
+      GraphRunner runner = GraphRunner::from_spec(what.graph, config, what.registry);
       drive(runner);
     } catch (const std::exception &error) {
       keep(error);
@@ -82,17 +76,19 @@ private:
 
   void feed(GraphRunner &runner, const std::string &name, const core::TDesc &tensor) {
     for (int number = 0; number < what_.pushes; ++number) {
-      const auto bytes = content(tensor, number);
-      auto pushed = std::make_shared<Pushed>(memory_, bytes);
+      auto pushed = std::make_shared<Pushed>();
+      pushed->bytes = what_.memory ? what_.memory(tensor.num_bytes())
+                                   : std::make_shared<std::byte[]>(tensor.num_bytes());
+      fill(pushed->bytes.get(), tensor, number);
       {
         const std::lock_guard lock(mutex_);
         pushed_.push_back(pushed);
       }
-      const auto release = [pushed] {
+      const auto release = [pushed, size = tensor.num_bytes()] {
         ++pushed->releases;
-        std::memset(pushed->memory.get(), 0xDB, pushed->memory.bytes());
+        std::memset(pushed->bytes.get(), 0xDB, size);
       };
-      if (!runner.push(name, pushed->memory.get(), tensor, {}, release))
+      if (!runner.push(name, pushed->bytes.get(), tensor, {}, release))
         break;
     }
   }
@@ -107,13 +103,16 @@ private:
 
   void keep(const std::exception &error) {
     const std::lock_guard lock(mutex_);
-    if (outcome_.error.empty())
+    if (outcome_.error.empty()) {
       outcome_.error = error.what();
+      outcome_.is_device_error = dynamic_cast<const core::DeviceError *>(&error) != nullptr;
+    } else if (outcome_.error != error.what()) {
+      outcome_.other_errors.emplace_back(error.what());
+    }
   }
 
   const Run &what_;
-  runtime::Device &memory_;  // whose Host memory is pushed
-  std::mutex mutex_;  // guards pushed_ and outcome_.error
+  std::mutex mutex_;  // guards pushed_ and the errors in outcome_
   std::vector<std::shared_ptr<Pushed>> pushed_;  // shared with the callback
   Outcome outcome_;
 };

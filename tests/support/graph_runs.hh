@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,7 +21,9 @@ struct Run {
   core::GraphSpec graph;
   std::map<std::string, core::TDesc> inputs;  ///< by Input node
   int pushes = 0;  ///< tensors for each of them
-  bool page_locked = false;  ///< what is pushed, by GPU 0
+  core::Registry *registry = nullptr;  ///< as for GraphRunner
+  /// Where pushed tensors lie; empty: anywhere. Called by several threads.
+  std::function<std::shared_ptr<std::byte[]>(size_t bytes)> memory = {};
 };
 
 /// The graph `chain`, whose one Input takes `tensor`.
@@ -30,12 +34,14 @@ struct Outcome {
   Outputs outputs;
   int not_released = 0;  ///< pushed tensors that did not come back exactly once
   std::string error;  ///< what ended the run, empty where it came to its end
+  bool is_device_error = false;  ///< it is a core::DeviceError
+  std::vector<std::string> other_errors;  ///< thrown too, but not the same
 };
 
 /// One thread per Input and Output. Pushed memory is overwritten the moment it is given back, so
-/// whoever still reads it reads wrong. The tensors of Input nodes are those of `what`. Throws
-/// nothing that the graph throws.
-[[nodiscard]] Outcome run(const Run &what, const runtime::CompilerConfig &config);
+/// whoever still reads it reads wrong. Throws nothing that the graph throws.
 [[nodiscard]] Outcome run(const Run &what, runtime::CompilerConfig::Device device);
+/// The same; the tensors of Input nodes are those of `what`.
+[[nodiscard]] Outcome run(const Run &what, const runtime::CompilerConfig &config);
 
 }  // namespace holoflow::test

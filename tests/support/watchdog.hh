@@ -15,7 +15,8 @@ namespace holoflow::test {
 /// Aborts with `text` where its scope takes longer than any healthy one could.
 class Watchdog {
 public:
-  explicit Watchdog(std::string text) : text_(std::move(text)), thread_([this] { watch(); }) {}
+  explicit Watchdog(std::string text, std::chrono::seconds patience = std::chrono::seconds(120))
+      : text_(std::move(text)), patience_(patience), thread_([this] { watch(); }) {}
   ~Watchdog() {
     {
       const std::lock_guard lock(mutex_);
@@ -30,13 +31,14 @@ public:
 private:
   void watch() {
     std::unique_lock lock(mutex_);
-    if (ended_.wait_for(lock, std::chrono::seconds(120), [this] { return done_; }))
+    if (ended_.wait_for(lock, patience_, [this] { return done_; }))
       return;
     std::cerr << text_ << std::endl;
     std::abort();
   }
 
   const std::string text_;
+  const std::chrono::seconds patience_;
   std::mutex mutex_;  // guards done_
   std::condition_variable ended_;
   bool done_ = false;

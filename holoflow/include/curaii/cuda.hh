@@ -35,11 +35,18 @@ inline void check(cudaError_t code, const char *call, const char *file, int line
           ") at " + file + ":" + std::to_string(line));
 }
 
+/// For destructors: forgets a failure, so that the runtime does not tell it to the next one who
+/// asks for the last error.
+inline void ignore(cudaError_t code) noexcept {
+  if (code != cudaSuccess)
+    (void)cudaGetLastError();
+}
+
 struct DeviceDeleter {
-  void operator()(void *ptr) const noexcept { (void)cudaFree(ptr); }
+  void operator()(void *ptr) const noexcept { ignore(cudaFree(ptr)); }
 };
 struct HostDeleter {
-  void operator()(void *ptr) const noexcept { (void)cudaFreeHost(ptr); }
+  void operator()(void *ptr) const noexcept { ignore(cudaFreeHost(ptr)); }
 };
 
 /// Device memory for an array of T. Freeing it may wait for the device.
@@ -80,7 +87,7 @@ public:
   }
   ~CudaStream() {
     if (stream_ != nullptr)
-      (void)cudaStreamDestroy(stream_);
+      ignore(cudaStreamDestroy(stream_));
   }
 
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_; }
@@ -106,7 +113,7 @@ public:
   }
   ~CudaEvent() {
     if (event_ != nullptr)
-      (void)cudaEventDestroy(event_);
+      ignore(cudaEventDestroy(event_));
   }
 
   [[nodiscard]] cudaEvent_t get() const noexcept { return event_; }

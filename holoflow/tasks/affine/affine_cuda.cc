@@ -2,6 +2,7 @@
 // Affine on a GPU.
 #include "holoflow/tasks/affine/affine_cuda.hh"
 
+#include "holoflow/device/hand_over.hh"
 #include "holoflow/runtime/device.hh"
 #include "holoflow/tasks/affine/affine_tasks.hh"
 #include "holoflow/tasks/families.hh"
@@ -37,11 +38,11 @@ public:
     runtime::Device &device = runtime::cuda_device(ctx.device);
     const size_t bytes = table.coefficients.size() * sizeof(AffineCoefficients);
     memory_ = runtime::MemoryBlock(device, core::MemLoc::Device, bytes);
-    device.copy(
-        memory_.get(), core::MemLoc::Device,
+    // The table on the host goes away with the caller.
+    runtime::copy_and_wait(
+        device, memory_.get(), core::MemLoc::Device,
         reinterpret_cast<const std::byte *>(table.coefficients.data()), core::MemLoc::Host, bytes,
         stream_);
-    device.synchronize(stream_);  // the table on the host goes away with the caller
   }
 
   core::OpResult execute(core::SyncCtx &ctx) override {

@@ -25,15 +25,9 @@ DualReaderTask::DualReaderTask(
       released_(device, input_.mem_loc, consumer_stream_, producer_stream_, capacity) {
   std::vector<std::byte> constants(frame_bytes_ + 2);
   constants.back() = std::byte{1};
-  device_.copy(
-      ring_.get() + records_.size() * frame_bytes_, input_.mem_loc, constants.data(), MemLoc::Host,
-      constants.size(), producer_stream_);
-  try {
-    device_.synchronize(producer_stream_);
-  } catch (...) {
-    runtime::finish_quietly(device_, producer_stream_);
-    throw;
-  }
+  runtime::copy_and_wait(
+      device_, ring_.get() + records_.size() * frame_bytes_, input_.mem_loc, constants.data(),
+      MemLoc::Host, constants.size(), producer_stream_);
 }
 
 void DualReaderTask::copy(std::byte *to, const std::byte *from, size_t bytes) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "holoflow/device/hand_over.hh"
 #include "holoflow/tasks/families.hh"
 #include "holoflow/tasks/fft/device_transform.hh"
 #include "holoflow/tasks/fft/gather.hh"
@@ -41,10 +42,10 @@ protected:
         band_mask(filter, geometry_.height, geometry_.width, geometry_.columns, 1 / points);
     const size_t bytes = mask.size() * sizeof(float);
     mask_ = runtime::MemoryBlock(device, MemLoc::Device, bytes);
-    device.copy(
-        mask_.get(), MemLoc::Device, reinterpret_cast<const std::byte *>(mask.data()), MemLoc::Host,
-        bytes, stream);
-    device.synchronize(stream);  // `mask` goes away
+    // `mask` goes away.
+    runtime::copy_and_wait(
+        device, mask_.get(), MemLoc::Device, reinterpret_cast<const std::byte *>(mask.data()),
+        MemLoc::Host, bytes, stream);
     first_factor_ = mask.front();
   }
 
