@@ -27,10 +27,10 @@ using curaii::ignore;
 // then met without the price of a wake-up.
 constexpr std::chrono::microseconds longest_spin{10};
 
-constexpr std::chrono::microseconds longest_nap{500};
+constexpr std::chrono::microseconds longest_first_nap{500};
+constexpr std::chrono::microseconds longest_nap{2000};
 constexpr std::chrono::microseconds shortest_nap{5};
 constexpr std::chrono::microseconds wake_up_time{6};  // of a thread whose timers have no slack
-constexpr std::chrono::milliseconds longest_own_wait{20};
 
 // Each question takes the driver's lock, which other threads want too.
 constexpr std::chrono::nanoseconds pause_between_questions{2500};
@@ -38,6 +38,32 @@ constexpr std::chrono::nanoseconds pause_between_questions{2500};
 void pause_until(std::chrono::steady_clock::time_point end) {
   while (std::chrono::steady_clock::now() < end) {
   }
+}
+
+// The driver's own waits either spin or take an interrupt for every event, waited for or not, which
+// costs a core and tens of microseconds to wake up. So this sleeps by itself: first most of the
+// time that waits of this thread took lately, then for an eighth of the time gone by, again and
+// again. The last stretch is met by asking.
+template <typename Ready> void wait_until(const Ready &ready) {
+  using Clock = std::chrono::steady_clock;
+  if (ready())
+    return;
+  thread_local Clock::duration usual{};
+  const auto begin = Clock::now();
+  if (const auto nap = usual - usual / 8 - wake_up_time; nap > wake_up_time)
+    std::this_thread::sleep_for(std::min<Clock::duration>(nap, longest_first_nap));
+  else
+    pause_until(begin + std::min<Clock::duration>(usual - usual / 4, longest_spin));
+  const auto end_of_spin = Clock::now() + longest_spin;
+  while (!ready()) {
+    const auto now = Clock::now();
+    if (now < end_of_spin)
+      pause_until(now + pause_between_questions);
+    else
+      std::this_thread::sleep_for(
+          std::clamp<Clock::duration>((now - begin) / 8, shortest_nap, longest_nap));
+  }
+  usual += (Clock::now() - begin - usual) / 8;
 }
 
 cudaMemcpyKind copy_kind(core::MemLoc to, core::MemLoc from) {
@@ -139,26 +165,18 @@ void CudaDevice::synchronize(cudaStream_t stream) {
   if (stream == nullptr)
     return;
   const DeviceScope scope(*this);
-  const auto end = std::chrono::steady_clock::now() + longest_spin;
-  cudaError_t failure = cudaSuccess;
-  do {
+  wait_until([&] {
+    cudaError_t failure = cudaSuccess;
     const bool ready = is_ready(cudaStreamQuery(stream), failure);
     check(failure, "cudaStreamQuery");
-    if (ready)
-      return;
-  } while (std::chrono::steady_clock::now() < end);
-  // cudaStreamSynchronize may spin; an event of ours sleeps.
-  const Event event(*this);
-  check(cudaEventRecord(event.get(), stream), "cudaEventRecord");
-  check(cudaEventSynchronize(event.get()), "cudaEventSynchronize");
+    return ready;
+  });
 }
 
 DeviceEvent CudaDevice::create_event() {
   const DeviceScope scope(*this);
   cudaEvent_t event = nullptr;
-  check(
-      cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync),
-      "cudaEventCreateWithFlags");
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
   return event;
 }
 
@@ -178,34 +196,8 @@ void CudaDevice::wait(cudaStream_t stream, DeviceEvent event) {
   check(cudaStreamWaitEvent(or_own(stream), event, 0), "cudaStreamWaitEvent");
 }
 
-// The driver's blocking wait takes an interrupt and tens of microseconds to wake up, so short waits
-// sleep by themselves: first most of the time that waits of this thread took lately, then for an
-// eighth of the time gone by, again and again. The last stretch is met by asking.
 void CudaDevice::synchronize(DeviceEvent event) {
-  using Clock = std::chrono::steady_clock;
-  using std::chrono::microseconds;
-  if (query(event))
-    return;
-  thread_local Clock::duration usual{};
-  const auto begin = Clock::now();
-  if (const auto nap = usual - usual / 8 - wake_up_time; nap > wake_up_time)
-    std::this_thread::sleep_for(std::min<Clock::duration>(nap, longest_nap));
-  else
-    pause_until(begin + std::min<Clock::duration>(usual - usual / 4, longest_spin));
-  const auto end_of_spin = Clock::now() + longest_spin;
-  while (!query(event)) {
-    const auto now = Clock::now();
-    if (now - begin > longest_own_wait) {
-      check(cudaEventSynchronize(event), "cudaEventSynchronize");
-      break;
-    }
-    if (now < end_of_spin)
-      pause_until(now + pause_between_questions);
-    else
-      std::this_thread::sleep_for(
-          std::clamp<Clock::duration>((now - begin) / 8, shortest_nap, longest_nap));
-  }
-  usual += (Clock::now() - begin - usual) / 8;
+  wait_until([&] { return query(event); });
 }
 
 bool CudaDevice::query(DeviceEvent event) {
@@ -218,7 +210,7 @@ bool CudaDevice::query(DeviceEvent event) {
 DeviceEvent CudaDevice::create_timed_event() {
   const DeviceScope scope(*this);
   cudaEvent_t event = nullptr;
-  check(cudaEventCreateWithFlags(&event, cudaEventBlockingSync), "cudaEventCreateWithFlags");
+  check(cudaEventCreateWithFlags(&event, cudaEventDefault), "cudaEventCreateWithFlags");
   return event;
 }
 

@@ -48,19 +48,20 @@ void Probe::end_run() {
 
 void Probe::start_iteration() {
   sample_ = nullptr;
+  if (last_ == Clock::time_point{})
+    last_ = Clock::now();
   if (device_ == nullptr)
     return;
   read_finished(false);
-  const auto time = Clock::now();
-  if (taken_ - read_ == samples_.size() || (trace_ == nullptr && time < next_sample_))
+  if (taken_ - read_ == samples_.size() || (trace_ == nullptr && last_ < next_sample_))
     return;
-  next_sample_ = time + sampling_interval;
+  next_sample_ = last_ + sampling_interval;
   sample_ = &samples_[taken_++ % samples_.size()];
   sample_->used = 0;
 }
 
 void Probe::add_run(NodeRuntime &node, const char *phase, Clock::time_point begin) {
-  const auto end = Clock::now();
+  const auto end = last_ = Clock::now();
   const auto duration = nanoseconds(end - begin);
   node.counters.duration_ns += duration;
   counters.host_ns += duration;
@@ -69,7 +70,7 @@ void Probe::add_run(NodeRuntime &node, const char *phase, Clock::time_point begi
 }
 
 void Probe::add_wait(Wait wait, NodeRuntime *node, Clock::time_point begin) {
-  const auto end = Clock::now();
+  const auto end = last_ = Clock::now();
   const auto duration = nanoseconds(end - begin);
   if (node != nullptr)
     node->counters.waited_ns += duration;

@@ -5,6 +5,7 @@
 #include "counting_shim.hh"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <cerrno>
@@ -190,10 +191,17 @@ void arm(int index, unsigned long nth, int error_code, bool stays) {
   failing.store(nth == 0 ? nothing : index, std::memory_order_release);
 }
 
+/// Whether the calling thread is one that the driver has started for itself.
+bool is_thread_of_cuda() {
+  char name[16] = {};
+  return pthread_getname_np(pthread_self(), name, sizeof name) == 0 &&
+      std::strncmp(name, "cuda", 4) == 0;
+}
+
 /// Whether the allocation may be made; counts it.
 bool allow_allocation() {
   count(Counted_malloc);
-  if (depth > 0)
+  if (depth > 0 || is_thread_of_cuda())
     count(Counted_malloc_in_cuda);
   return !fails(Counted_malloc);
 }

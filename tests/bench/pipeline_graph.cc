@@ -215,8 +215,10 @@ void Pipeline::set_on_frame(std::function<void(size_t)> callback) {
       std::move(callback);
 }
 
-PipelineFigures Pipeline::run() {
+PipelineFigures Pipeline::run(bool measured) {
   runtime::Scheduler scheduler(compiled_->graph, compiled_->sections, compiled_->resources);
+  if (measured)
+    (void)scheduler.metrics();
   const tools::Stopwatch stopwatch;
   scheduler.start();
   scheduler.wait();

@@ -48,8 +48,9 @@ public:
 
   /// Called by the sink with the number of frames that it has got, this one included.
   void set_on_frame(std::function<void(size_t)> callback);
-  /// Throws what ended the run, and std::runtime_error where frames were lost.
-  [[nodiscard]] PipelineFigures run();
+  /// Throws what ended the run, and std::runtime_error where frames were lost. `measured`: with the
+  /// scheduler's metrics on.
+  [[nodiscard]] PipelineFigures run(bool measured = false);
   /// The same, measured; prints where the time of each section and node went.
   void profile();
   [[nodiscard]] const runtime::CompilerOutput &compiled() const { return *compiled_; }
