@@ -104,7 +104,7 @@ void BatchQueueTask::wait_for_slot(uint64_t head) {
   const uint64_t needed = (end - shape_.ring.frames - 1) / shape_.stride;
   // Where more has been released one wait serves several pushes. Half of the ring stays between
   // the two sides, so that they still overlap.
-  const uint64_t released = tail_.load(std::memory_order_relaxed) / shape_.stride - 1;
+  const uint64_t released = tail_.load(std::memory_order_acquire) / shape_.stride - 1;
   released_.take(std::min(released, needed + shape_.ring.frames / shape_.stride / 2));
 }
 
