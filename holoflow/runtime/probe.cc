@@ -2,6 +2,8 @@
 // Times of a section.
 #include "holoflow/runtime/probe.hh"
 
+#include <utility>
+
 #include <cstdlib>
 
 namespace holoflow::runtime {
@@ -20,6 +22,8 @@ void Probe::begin_run(SectionTrace *trace) {
   taken_ = read_ = 0;
   sample_ = nullptr;
   next_sample_ = {};
+  to_skip_ = skipped_ = 0;
+  last_ = {};
   profiled_ = std::getenv("NVTX_INJECTION64_PATH") != nullptr ? device_ : nullptr;
   if (device_ != nullptr && trace_ != nullptr)
     meet_clocks();
@@ -48,10 +52,28 @@ void Probe::end_run() {
 
 void Probe::start_iteration() {
   sample_ = nullptr;
-  if (last_ == Clock::time_point{})
-    last_ = Clock::now();
-  if (device_ == nullptr)
+  on_ = trace_ != nullptr || to_skip_ == 0;
+  if (!on_) {
+    --to_skip_;
+    ++skipped_;
     return;
+  }
+  weight_ = 1 + std::exchange(skipped_, 0);
+  // Without a gap the last thing of the iteration before ended when this one began.
+  if (weight_ > 1 || last_ == Clock::time_point{})
+    last_ = Clock::now();
+  iteration_begin_ = last_;
+  if (device_ != nullptr)
+    start_sample();
+}
+
+void Probe::finish_iteration() {
+  ++counters.iterations;
+  if (on_)
+    to_skip_ = last_ - iteration_begin_ > long_iteration ? 0 : short_iterations_skipped;
+}
+
+void Probe::start_sample() {
   read_finished(false);
   if (taken_ - read_ == samples_.size() || (trace_ == nullptr && last_ < next_sample_))
     return;
@@ -63,8 +85,8 @@ void Probe::start_iteration() {
 void Probe::add_run(NodeRuntime &node, const char *phase, Clock::time_point begin) {
   const auto end = last_ = Clock::now();
   const auto duration = nanoseconds(end - begin);
-  node.counters.duration_ns += duration;
-  counters.host_ns += duration;
+  node.counters.duration_ns += weight_ * duration;
+  counters.host_ns += weight_ * duration;
   if (trace_ != nullptr)
     trace_->add({node.plan->spec.name.c_str(), phase, SectionTrace::Row::Host, begin, end});
 }

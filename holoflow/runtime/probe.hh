@@ -24,7 +24,8 @@ struct SectionCounters {
 };
 
 /// Takes the times of one section. Everything is skipped while nobody measures: a test of one flag,
-/// which is read once an iteration.
+/// which is read once an iteration. Waits are timed always; calls of tasks in every iteration that
+/// takes long or is traced, else in one of sixteen, which then counts for all of them.
 ///
 /// Device time: in one of many iterations a timed event is recorded before the first and behind
 /// every node that enqueues work. They are read when the last of them has fired, without waiting.
@@ -66,16 +67,18 @@ public:
   void end_run();
 
   void begin_iteration(bool measuring) {
-    on_ = measuring || trace_ != nullptr;
-    if (on_)
+    measuring_ = measuring || trace_ != nullptr;
+    if (measuring_)
       start_iteration();
     else
-      last_ = {};
+      on_ = false;
   }
   void end_iteration() {
-    if (on_)
-      ++counters.iterations;
+    if (measuring_)
+      finish_iteration();
   }
+  [[nodiscard]] bool is_measuring() const noexcept { return measuring_; }
+  /// Whether the calls of this iteration are timed.
   [[nodiscard]] bool is_on() const noexcept { return on_; }
 
   [[nodiscard]] Range range(const NodeRuntime &node) const { return {profiled_, node}; }
@@ -83,6 +86,10 @@ public:
   /// When the last thing ended: everything is told apart by one reading of the clock, and nothing
   /// between two things is left out.
   [[nodiscard]] Clock::time_point now() const { return last_; }
+  /// The same before a wait, which is timed in every iteration.
+  [[nodiscard]] Clock::time_point begin_wait() const {
+    return on_ || !measuring_ ? last_ : Clock::now();
+  }
   /// A call of a task that began at `begin`.
   void ran(NodeRuntime &node, const char *phase, Clock::time_point begin) {
     if (on_)
@@ -90,7 +97,7 @@ public:
   }
   /// The thread waited for something that `node` is about, null for the section's stream.
   void waited(Wait wait, NodeRuntime *node, Clock::time_point begin) {
-    if (on_)
+    if (measuring_)
       add_wait(wait, node, begin);
   }
   /// The node has enqueued work in this iteration.
@@ -118,9 +125,14 @@ private:
   };
   static constexpr std::chrono::milliseconds sampling_interval{2};
   static constexpr size_t most_samples = 8;
+  // Short iterations are timed now and then, and stand for those between.
+  static constexpr std::chrono::microseconds long_iteration{100};
+  static constexpr unsigned short_iterations_skipped = 15;
 
   void meet_clocks();
   void start_iteration();
+  void finish_iteration();
+  void start_sample();
   void add_run(NodeRuntime &node, const char *phase, Clock::time_point begin);
   void add_wait(Wait wait, NodeRuntime *node, Clock::time_point begin);
   void mark(NodeRuntime *node);
@@ -131,8 +143,11 @@ private:
   const cudaStream_t stream_;
   Device *profiled_ = nullptr;  // the device where a profiler listens to this run
   SectionTrace *trace_ = nullptr;
+  bool measuring_ = false;
   bool on_ = false;
-  Clock::time_point last_ = {};
+  unsigned to_skip_ = 0, skipped_ = 0;  // iterations whose calls are not timed
+  unsigned weight_ = 1;  // iterations that this one stands for
+  Clock::time_point last_ = {}, iteration_begin_ = {};
 
   std::array<Sample, most_samples> samples_;  // a ring: [read_, taken_) are under way
   uint64_t taken_ = 0, read_ = 0;

@@ -219,10 +219,10 @@ OpResult SectionRunner::execute(Step &step, Iteration &iteration, size_t slot) {
       node.input_records[slot],
       node.output_records[slot]};
   // A source that has nothing waits inside.
-  const bool waits = probe_.is_on() && node.inputs.empty() && !node.sync->ready();
+  const bool waits = probe_.is_measuring() && node.inputs.empty() && !node.sync->ready();
   if (step.may_wait)
     announce_room();
-  const auto begin = probe_.now();
+  const auto begin = waits ? probe_.begin_wait() : probe_.now();
   const auto result = [&] {
     const auto range = probe_.range(node);
     return node.sync->execute(context);
@@ -395,7 +395,7 @@ void SectionRunner::before_host(const Access &access) {
   if (!order_.is_behind())
     return;
   announce_room();
-  const auto begin = probe_.now();
+  const auto begin = probe_.begin_wait();
   order_.before_host(access);
   probe_.waited(Probe::Wait::Device, nullptr, begin);
 }
@@ -408,7 +408,7 @@ void SectionRunner::announce_room() {
 
 void SectionRunner::wait_for_stream() {
   announce_room();
-  const auto begin = probe_.now();
+  const auto begin = probe_.begin_wait();
   order_.wait_for_all();
   probe_.waited(Probe::Wait::Device, nullptr, begin);
 }
@@ -430,7 +430,7 @@ void SectionRunner::sleep(
     back_off_ = std::min(2 * back_off_, last_back_off);
   }
   announce_room();
-  const auto begin = probe_.now();
+  const auto begin = probe_.begin_wait();
   waker_.wait(epoch, deadline);
   probe_.waited(wait, &node, begin);
 }

@@ -168,7 +168,7 @@ OpResult SectionRunner::run_tail(Iteration &iteration, size_t slot) {
   if (!tail_.empty())
     enter(*tail_.front().node, "waiting for the device");
   announce_room();
-  const auto begin = probe_.now();
+  const auto begin = probe_.begin_wait();
   order_.wait_until(iteration.work);
   probe_.waited(Probe::Wait::Device, nullptr, begin);
   for (auto &step : tail_)
