@@ -149,7 +149,7 @@ public:
   void mark(uint64_t slot) { positions_[slot % positions_.size()] = marks_->mark(); }
 
   void take(uint64_t slot) {
-    const auto &position = positions_[slot % positions_.size()];
+    const auto position = positions_[slot % positions_.size()];
     if (position.number <= taken_)
       return;
     taken_ = position.number;

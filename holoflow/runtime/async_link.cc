@@ -20,12 +20,15 @@ void AsyncLink::begin_run() {
   counts_disagree_ = false;
 }
 
-void AsyncLink::producer_pushed(std::span<const core::FrameRecord> records) {
-  frames_in_ += records.size();
-  if (options_.carries_records) {
-    const std::lock_guard lock(mutex_);
-    records_.insert(records_.end(), records.begin(), records.end());
-  }
+void AsyncLink::producer_pushes(std::span<const core::FrameRecord> records) {
+  if (!options_.carries_records)
+    return;
+  const std::lock_guard lock(mutex_);
+  records_.insert(records_.end(), records.begin(), records.end());
+}
+
+void AsyncLink::producer_pushed(size_t frames) {
+  frames_in_ += frames;
   wake(consumer_);
 }
 

@@ -37,8 +37,10 @@ public:
   /// Forgets the last run; no section runs.
   void begin_run();
 
-  /// After an Ok push of `records`.
-  void producer_pushed(std::span<const core::FrameRecord> records);
+  /// Before a push is tried, however often: a pop may see its frames before it has returned.
+  void producer_pushes(std::span<const core::FrameRecord> records);
+  /// After an Ok push of so many frames.
+  void producer_pushed(size_t frames);
   /// The producer's section came to its end: nothing more will be pushed.
   void producer_ended();
   /// The producer had `frames` for a consumer that has ended.

@@ -122,8 +122,10 @@ OpResult SectionRunner::acquire(Step &step, int slot) {
     if (discards)
       lend_discard_memory(node, slot);
     if (discards || node.acquire(slot)) {
+      // What is discarded goes to the same memory again and again.
       for (const auto storage : step.renewed)
-        order_.renew(storage);
+        if (!discards)
+          order_.renew(storage);
       current().acquired.push_back({&node, slot});
       return OpResult::Ok;
     }
@@ -273,6 +275,7 @@ OpResult SectionRunner::push(Step &step) {
   const auto slot = current_slot();
   core::AsyncPushCtx context{node.inputs, &state_.cancelled, node.input_records[slot]};
   before_host(step.host);
+  node.link->producer_pushes(node.first_input_records(slot));
   for (;;) {
     if (state_.cancelled)
       return OpResult::Cancelled;
@@ -289,7 +292,7 @@ OpResult SectionRunner::push(Step &step) {
     if (result == OpResult::Ok) {
       probe_.ran(node, "push", begin);
       consumed_inputs(current(), node);
-      node.link->producer_pushed(node.first_input_records(slot));
+      node.link->producer_pushed(node.first_input_records(slot).size());
       if (node.plan->infer.synchronizes_producer_stream)
         order_.all_finished();
       else if (step.enqueues)

@@ -45,6 +45,14 @@ void SectionRunner::make_steps(
   }
   for (auto &step : tail_)
     step.in_tail = true;
+  // A slot that this section's stream reads may come again before it has been read.
+  for (auto &producer : producers_)
+    std::erase_if(producer.renewed, [&](size_t storage) {
+      return std::any_of(nodes_.begin(), nodes_.end(), [&](const Step &step) {
+        const auto &reads = step.stream.reads;
+        return std::find(reads.begin(), reads.end(), storage) != reads.end();
+      });
+    });
 }
 
 // Storages on the device are ordered by the stream; only those that go back to a task which knows
@@ -120,6 +128,12 @@ void SectionRunner::collect_tail_storages(ExecResources &resources) {
       for (const auto slot : step.node->owned_outputs)
         step.released_by_tail = step.released_by_tail ||
             tail_touches(step.node->adapter->outputs[static_cast<size_t>(slot)]);
+  // A release concerns every slot of its node.
+  for (auto *list : {&consumers_, &nodes_, &tail_})
+    for (auto &step : *list)
+      for (const auto slot : step.node->owned_outputs)
+        if (step.released_by_tail)
+          add(step.node->adapter->outputs[static_cast<size_t>(slot)]);
   for (auto &iteration : iterations_)
     iteration.pointers.resize(tail_storages_.size());
 }
@@ -227,6 +241,9 @@ void SectionRunner::end(OpResult reason, bool failed) {
         reason = result;
       failed = false;
     });
+  // A task that gives up by itself stops the run: nobody behind it would learn of an end.
+  if (!failed && reason == OpResult::Cancelled)
+    state_.stop();
   if (tail_ended_ && in_sink())
     counted = &iterations_[outstanding_ % iterations_.size()];
   const auto open = open_iterations();

@@ -61,6 +61,28 @@ TEST(LateGraphs, Windows) {
       real_frame);
 }
 
+TEST(LateGraphs, AWindowOnTheHostIsCompletedOnceTheLastOneHasBeenRead) {
+  check_chains(
+      {"batchqueue output_size=5 output_stride=4 target_capacity=7 flush=pad ! upload ! affine "
+       "scale=2 ! download",
+       "upload ! batchqueue output_size=5 output_stride=4 target_capacity=7 flush=pad ! download"},
+      real_frame);
+}
+
+// A slot of the queue that nobody was shown comes again while the Upload beside still reads it.
+TEST(LateGraphs, AHostNodeWritesASlotThatItsOwnStreamReads) {
+  for (const char *queue :
+       {R"("output_stride": 2, "target_capacity": 1)", R"("target_capacity": 2)"})
+    check_graph(
+        std::string(R"({"nodes": {"in": {"type": "Input"},
+          "x": {"type": "Affine", "params": {"scale": 1}},
+          "q": {"type": "BatchQueue", "params": {)") +
+            queue + R"(}}, "o1": {"type": "Output"}, "up": {"type": "Upload"},
+          "d": {"type": "Download"}, "o2": {"type": "Output"}},
+        "edges": ["in -> x", "x -> q", "q -> o1", "x -> up", "up -> d", "d -> o2"]})",
+        real_frame);
+}
+
 TEST(LateGraphs, Batches) {
   check_chains(
       {"upload ! batchqueue ! affine scale=2 ! batchqueue ! download",

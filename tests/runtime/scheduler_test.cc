@@ -284,6 +284,63 @@ TEST_F(SchedulerTest, MetricsCountRuns) {
   EXPECT_GT(metrics.at("B").average_duration_ms, 0.0);
 }
 
+TEST_F(SchedulerTest, ATaskThatGivesUpByItselfStopsTheRun) {
+  register_fake(
+      registry, "GiveUp",
+      SyncFake{
+          .infer = [](auto, const auto &) { return contract(1, 0); },
+          .create =
+              [](auto, const auto &, const auto &) {
+                return std::make_unique<FunctionTask>(
+                    [](core::SyncCtx &) { return OpResult::Cancelled; });
+              }});
+  core::GraphSpec spec;
+  spec.add_node("A", "Source").add_node("out", "GiveUp").add_node("Q", "Queue");
+  spec.add_node("C", "Sink").connect("A", 0, "out", 0).connect("A", 0, "Q", 0);
+  spec.connect("Q", 0, "C", 0);
+  run(spec);  // ends
+  EXPECT_TRUE(scheduler->stop_requested());
+}
+
+// Frames of a foreign queue may be popped before its push has returned.
+TEST_F(SchedulerTest, RecordsAreThereBeforeTheirFrames) {
+  std::atomic<size_t> unknown = 0;
+  register_fake(
+      registry, "Look",
+      SyncFake{
+          .infer = [](auto, const auto &) { return contract(1, 0); },
+          .create =
+              [&unknown](auto, const auto &, const auto &) {
+                return std::make_unique<FunctionTask>([&unknown](core::SyncCtx &ctx) {
+                  unknown +=
+                      ctx.input_records[0][0].sequence == core::FrameRecord::unknown_sequence;
+                  return OpResult::Ok;
+                });
+              }});
+  register_fake(
+      registry, "Number",
+      SyncFake{
+          .infer =
+              [](auto, const auto &) {
+                auto result = contract(0, 1);
+                result.writes_records = {true};
+                return result;
+              },
+          .create =
+              [](auto, const auto &, const auto &) {
+                return std::make_unique<FunctionTask>(
+                    [next = uint64_t{0}](core::SyncCtx &ctx) mutable {
+                      ctx.output_records[0][0].sequence = next;
+                      return next++ < 3000 ? OpResult::Ok : OpResult::Eof;
+                    });
+              }});
+  core::GraphSpec spec;
+  spec.add_node("A", "Number").add_node("Q", "Foreign").add_node("C", "Look");
+  spec.connect("A", 0, "Q", 0).connect("Q", 0, "C", 0);
+  run(spec);
+  EXPECT_EQ(unknown, 0u);
+}
+
 TEST_F(SchedulerTest, EventsReachOnlyTheNamedNode) {
   register_fake(
       registry, "Listen",

@@ -302,6 +302,24 @@ TEST(Input, GivesBackABorrowWhoseIterationDidNotComplete) {
   EXPECT_EQ(input.slots.output.ptr, nullptr);
 }
 
+TEST(Input, FramesOfATensorThatWasNeverFilledAreDropped) {
+  InputDriver input(grey(3));
+  const Pushed pushed(6);
+  ASSERT_EQ(input.task.push(pushed.picture("GRAY8", 3, 2, 3)), PushResult::Ok);
+  std::jthread stopper([&input, &pushed] {
+    while (*pushed.releases == 0)
+      std::this_thread::yield();
+    input.task.interrupt();
+  });
+  EXPECT_EQ(input.execute(), OpResult::Cancelled);
+  input.task.end_of_section(false);
+  const auto ledger = input.task.ledger_view();
+  EXPECT_EQ(ledger.entered, 1u);
+  EXPECT_EQ(ledger.left, 0u);
+  EXPECT_EQ(ledger.dropped, 1u);
+  EXPECT_EQ(ledger.held, 0u);
+}
+
 TEST(Input, StartsANewRunWithSequenceZero) {
   InputDriver input(grey(1));
   const Pushed pushed(6);

@@ -56,7 +56,9 @@ BatchQueueTask::BatchQueueTask(
   lent_.resize(windows_.empty() ? std::min(most_lent, windows) : window_copies);
   written_ = runtime::HandOver(
       device_, loc, producer_stream_, window_stream_, shape_.ring.frames / shape_.frames_in);
-  released_ = runtime::HandOver(device_, loc, consumer_stream_, producer_stream_, windows);
+  // One more than fit: where the stride does not divide the ring, a window may be released while
+  // the producer looks at the one that was shown a round earlier.
+  released_ = runtime::HandOver(device_, loc, consumer_stream_, producer_stream_, windows + 1);
   if (!owns_input_)
     return;
   const size_t owned = ctx.owned_input_bytes.empty() ? 0 : ctx.owned_input_bytes[0];
@@ -312,6 +314,9 @@ void BatchQueueTask::show_records(
 void BatchQueueTask::complete_window(uint64_t first, size_t frames) {
   std::byte *window = frame_at(first % shape_.ring.frames);
   const std::byte *last = window + (frames - 1) * frame_bytes_;
+  // Behind head may lie what was shown a round earlier and is still read.
+  if (shape_.input.mem_loc == MemLoc::Host)
+    device_.synchronize(consumer_stream_);
   for (size_t i = frames; i < shape_.size; ++i)
     move_frames(window + i * frame_bytes_, last, 1, window_stream_);
 }

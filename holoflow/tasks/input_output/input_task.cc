@@ -280,7 +280,6 @@ OpResult InputTask::execute(core::SyncCtx &ctx) {
     const size_t count = std::min(current_.count - current_.taken, tensor_frames_ - filled);
     copy_frames(count, target + filled * frame_bytes_);
     write_records(count, records_from(filled));
-    left_ += count;
     filled += count;
     current_.taken += count;
     if (current_.taken == current_.count)
@@ -295,6 +294,7 @@ OpResult InputTask::execute(core::SyncCtx &ctx) {
   }
   if (owns_output_)
     lend(target, {}, slot);
+  left_ += filled;
   return OpResult::Ok;
 }
 
@@ -356,6 +356,8 @@ void InputTask::end_of_section(bool) {
   }
   not_full_.notify_all();
   drop_queue();
+  // Frames of a tensor that was never filled are lost too.
+  dropped_ = entered_ - left_;
   // An iteration that did not complete has not released its own.
   return_everything();
 }

@@ -3,6 +3,7 @@
 #include "holoflow/tasks/sliding/sliding_task.hh"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "holoflow/tasks/input_output/frame_layout.hh"
@@ -73,11 +74,14 @@ void SlidingAverageTask::read_valid(std::span<core::TView> inputs) {
     return;
   const core::TView &flags = inputs[1];
   valid_.resize(flags.desc.num_elements());
+  if (flags.desc.mem_loc == MemLoc::Host) {
+    std::memcpy(valid_.data(), flags.data(), valid_.size());
+    return;
+  }
   device_.copy(
-      reinterpret_cast<std::byte *>(valid_.data()), MemLoc::Host, flags.data(), flags.desc.mem_loc,
+      reinterpret_cast<std::byte *>(valid_.data()), MemLoc::Host, flags.data(), MemLoc::Device,
       valid_.size(), producer_stream_);
-  if (flags.desc.mem_loc == MemLoc::Device)
-    device_.synchronize(producer_stream_);
+  device_.synchronize(producer_stream_);
 }
 
 OpResult SlidingAverageTask::try_push(core::AsyncPushCtx &ctx) {
