@@ -424,6 +424,10 @@ void BatchQueueTask::give_back() {
   const uint64_t first = lent_[releases_ % lent_.size()];
   released_.mark(shape_.policy == QueuePolicy::Block ? first / shape_.stride : releases_);
   ++releases_;
+  // Frames that no later window shows.
+  if (!device_.is_gpu() && shape_.policy != QueuePolicy::DropOldest)
+    poison(
+        frame_at(first % shape_.ring.frames), std::min(shape_.size, shape_.stride) * frame_bytes_);
   if (shape_.policy == QueuePolicy::Block)
     return tail_.store(first_needed(), std::memory_order_release);
   // Drop-oldest lent a copy: its tail has moved on.

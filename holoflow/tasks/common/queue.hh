@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -30,6 +31,14 @@ inline constexpr size_t most_frames = size_t{1} << 30;
 /// The flag of the only slot; `otherwise` where the context says nothing.
 [[nodiscard]] inline bool first_or(const std::vector<bool> &flags, bool otherwise) {
   return flags.empty() ? otherwise : flags[0];
+}
+
+/// Debug builds: whoever still reads memory that went back reads nonsense. Host memory of graphs on
+/// the CPU; on a GPU the device may still be reading.
+inline void poison([[maybe_unused]] std::byte *memory, [[maybe_unused]] size_t bytes) {
+#ifndef NDEBUG
+  std::memset(memory, 0xDB, bytes);
+#endif
 }
 
 [[nodiscard]] inline bool is_cancelled(const std::atomic<bool> *cancelled) {

@@ -170,6 +170,8 @@ OpResult RateLimiterTask::try_pop(core::AsyncPopCtx &ctx) {
 
 // The oldest tensor that was popped has been read, or will have been when the stream gets here.
 void RateLimiterTask::free_oldest() {
+  if (!device_.is_gpu() && !drops_)
+    poison(slots_[slot_of(released_count_)].get(), slots_[slot_of(released_count_)].bytes());
   released_.mark(released_count_++);
   if (!drops_ || !device_.is_gpu())
     freed_.store(released_count_, std::memory_order_release);
