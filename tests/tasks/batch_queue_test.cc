@@ -307,6 +307,22 @@ TEST(BatchQueue, StartsANewRunEmpty) {
   EXPECT_EQ(queue.ledger().entered, 0u);
 }
 
+TEST(BatchQueue, DebugBuildsOverwriteWhatWentBack) {
+#ifdef NDEBUG
+  GTEST_SKIP() << "a build without assertions";
+#endif
+  AsyncDriver queue(
+      Place::Host, "BatchQueue", params_of({1, 2, 1, 4}),
+      TDesc({1, 1, 1}, DType::U8, core::MemLoc::Host));
+  for (int frame = 0; frame < 2; ++frame)
+    ASSERT_TRUE(queue.push({std::byte{1}}));
+  ASSERT_EQ(queue.pop(), OpResult::Ok);
+  const std::byte *window = queue.slots.output.ptr;
+  queue.release();
+  EXPECT_EQ(window[0], std::byte{0xDB});
+  EXPECT_EQ(window[1], std::byte{1}) << "the next window shows it too";
+}
+
 TEST(BatchQueue, AnswersCancelledWhereTheRunIsStopped) {
   Queue queue({.in = 1, .size = 1, .stride = 1, .capacity = 2});
   queue.cancelled = true;
