@@ -19,6 +19,7 @@ using runtime::MemoryBlock;
 using runtime::Stream;
 using testing::ThrowsMessage;
 
+// In the tests below memory is declared before streams: a stream that goes runs what is left of it.
 class LateDeviceTest : public testing::Test {
 protected:
   void SetUp() override {
@@ -51,8 +52,8 @@ TEST_F(LateDeviceTest, IsTheFirstAndOnlyGpu) {
 }
 
 TEST_F(LateDeviceTest, NothingRunsBeforeSomebodyWaitsForTheStream) {
-  const Stream stream(device_), other(device_);
   std::byte from = one, to = zero;
+  const Stream stream(device_), other(device_);
   copy(&to, &from, stream);
   device_.synchronize(other.get());
   EXPECT_EQ(to, zero);
@@ -64,9 +65,9 @@ TEST_F(LateDeviceTest, NothingRunsBeforeSomebodyWaitsForTheStream) {
 }
 
 TEST_F(LateDeviceTest, WaitingForAnEventRunsWhatWasEnqueuedBeforeItsRecord) {
+  std::byte from = one, before = zero, after = zero;
   const Stream stream(device_);
   const Event event(device_);
-  std::byte from = one, before = zero, after = zero;
   copy(&before, &from, stream);
   device_.record(event.get(), stream.get());
   copy(&after, &from, stream);
@@ -77,9 +78,9 @@ TEST_F(LateDeviceTest, WaitingForAnEventRunsWhatWasEnqueuedBeforeItsRecord) {
 }
 
 TEST_F(LateDeviceTest, QueryAnswersFirstAndThenRunsOneOperation) {
+  std::byte from = one, between = zero, to = zero;
   const Stream producer(device_), consumer(device_);
   const Event made(device_), read(device_);
-  std::byte from = one, between = zero, to = zero;
   EXPECT_TRUE(device_.query(read.get())) << "never recorded";
   copy(&between, &from, producer);
   device_.record(made.get(), producer.get());
@@ -97,9 +98,9 @@ TEST_F(LateDeviceTest, QueryAnswersFirstAndThenRunsOneOperation) {
 }
 
 TEST_F(LateDeviceTest, AStreamThatWaitsRunsTheOtherFirst) {
+  std::byte from = one, x = zero, y = zero, z = zero;
   const Stream first(device_), second(device_), third(device_);
   const Event a(device_), b(device_);
-  std::byte from = one, x = zero, y = zero, z = zero;
   copy(&x, &from, first);
   device_.record(a.get(), first.get());
   device_.wait(second.get(), a.get());
@@ -128,9 +129,9 @@ TEST_F(LateDeviceTest, StreamsMayWaitForEachOtherInTurn) {
 }
 
 TEST_F(LateDeviceTest, WithoutAWaitTheOtherStreamIsNotSeen) {
+  std::byte from = one, between = zero, to = two;
   const Stream producer(device_), consumer(device_);
   const Event event(device_);
-  std::byte from = one, between = zero, to = two;
   copy(&between, &from, producer);
   device_.record(event.get(), producer.get());
   copy(&to, &between, consumer);
@@ -139,9 +140,9 @@ TEST_F(LateDeviceTest, WithoutAWaitTheOtherStreamIsNotSeen) {
 }
 
 TEST_F(LateDeviceTest, AWaitMeansTheRecordThatWasTheLastOneThen) {
+  std::byte from = one, early = zero, late = zero;
   const Stream producer(device_), consumer(device_);
   const Event event(device_);
-  std::byte from = one, early = zero, late = zero;
   device_.wait(consumer.get(), event.get());  // never recorded: no wait
   copy(&early, &from, producer);
   device_.record(event.get(), producer.get());
@@ -173,8 +174,8 @@ TEST_F(LateDeviceTest, EventsAndStreamsMayGoBeforeTheirWork) {
 }
 
 TEST_F(LateDeviceTest, ALongQueueRunsItsOldest) {
-  const Stream stream(device_);
   std::byte from = one;
+  const Stream stream(device_);
   std::vector<std::byte> to(300, zero);
   for (auto &byte : to)
     copy(&byte, &from, stream);
@@ -185,9 +186,9 @@ TEST_F(LateDeviceTest, ALongQueueRunsItsOldest) {
 }
 
 TEST_F(LateDeviceTest, TheNullStreamIsDoneOnReturnAndWaitsForNoOther) {
+  std::byte from = one, late = zero, to = zero;
   const Stream stream(device_);
   const Event event(device_);
-  std::byte from = one, late = zero, to = zero;
   copy(&late, &from, stream);
   device_.record(event.get(), stream.get());
   device_.copy(&to, MemLoc::Host, &from, MemLoc::Host, 1, nullptr);
@@ -220,9 +221,9 @@ TEST_F(LateDeviceTest, MemoryIsAlignedFilledAndCounted) {
 #if !defined(__SANITIZE_ADDRESS__)
 TEST_F(LateDeviceTest, MemoryThatIsFreedTooEarlyIsPoisonedAndWatched) {
   const uint64_t before = control_->written_after_free();
-  const Stream stream(device_);
   std::byte from = one, to = zero;
   std::byte *read = device_.allocate(MemLoc::Device, 1);
+  const Stream stream(device_);
   *read = one;
   copy(&to, read, stream);
   device_.free(MemLoc::Device, read);
@@ -236,9 +237,9 @@ TEST_F(LateDeviceTest, MemoryThatIsFreedTooEarlyIsPoisonedAndWatched) {
 #endif
 
 TEST_F(LateDeviceTest, LosesWhatItIsToldToLose) {
+  std::byte from = one, between = zero, to = two;
   const Stream producer(device_), consumer(device_);
   const Event event(device_);
-  std::byte from = one, between = zero, to = two;
   copy(&between, &from, producer);
   control_->lose_records(true);
   device_.record(event.get(), producer.get());
