@@ -10,14 +10,6 @@ namespace {
 
 const core::TDesc frame({1, 3, 4}, core::DType::F32, core::MemLoc::Host);
 
-const char *const dual_reader =
-    R"({"nodes": {"input": {"type": "Input"}, "up": {"type": "Upload"},
-                  "dual": {"type": "DualReaderBatchQueue", "params": {"window_size": 3}},
-                  "subtract": {"type": "Subtract"}, "down": {"type": "Download"},
-                  "output": {"type": "Output"}},
-        "edges": ["input -> up", "up -> dual", "dual:0 -> subtract:0", "dual:1 -> subtract:1",
-                  "subtract -> down", "down -> output"]})";
-
 const std::vector<std::string> chains = {
     "upload ! batchqueue ! affine scale=2 offset=1 ! batchqueue ! download",
     "upload ! batchqueue output_size=3 output_stride=1 ! mean axis=0 keepdims=true ! download",
@@ -31,7 +23,7 @@ void check_queues(Failure failure) {
     SCOPED_TRACE(chain);
     check_every_call(chain_run(chain, frame, 5), failure);
   }
-  check_every_call(json_run(dual_reader, frame, 4), failure);
+  check_every_call(json_run(test::dual_reader_graph, frame, 4), failure);
 }
 
 }  // namespace

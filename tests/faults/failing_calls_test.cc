@@ -33,14 +33,6 @@ const char *const fan_out_and_in =
         "edges": ["input -> up", "up -> left", "up -> right", "right -> more", "left -> queue",
                   "queue -> sum:0", "more -> sum:1", "sum -> down", "down -> output"]})";
 
-const char *const dual_reader =
-    R"({"nodes": {"input": {"type": "Input"}, "up": {"type": "Upload"},
-                  "dual": {"type": "DualReaderBatchQueue", "params": {"window_size": 3}},
-                  "subtract": {"type": "Subtract"}, "down": {"type": "Download"},
-                  "output": {"type": "Output"}},
-        "edges": ["input -> up", "up -> dual", "dual:0 -> subtract:0", "dual:1 -> subtract:1",
-                  "subtract -> down", "down -> output"]})";
-
 FailingGraph small_graph() {
   return {.name = "small", .run = chain_run("upload ! affine scale=2 ! download", frame, 4)};
 }
@@ -54,7 +46,7 @@ std::vector<FailingGraph> graphs() {
            frame, 20),
        .page_locked = true},
       {.name = "fan-out and fan-in", .run = json_run(fan_out_and_in, frame, 20)},
-      {.name = "two readers", .run = json_run(dual_reader, frame, 20)},
+      {.name = "two readers", .run = json_run(test::dual_reader_graph, frame, 20)},
       // So many slots that nothing is dropped.
       {.name = "drop-oldest",
        .run = chain_run(

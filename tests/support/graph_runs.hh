@@ -30,6 +30,15 @@ struct Run {
 [[nodiscard]] Run chain_run(const std::string &chain, const core::TDesc &tensor, int pushes);
 [[nodiscard]] Run json_run(const std::string &json, const core::TDesc &tensor, int pushes);
 
+/// A frame minus the one half a window before it.
+inline constexpr const char *dual_reader_graph =
+    R"({"nodes": {"input": {"type": "Input"}, "up": {"type": "Upload"},
+                  "dual": {"type": "DualReaderBatchQueue", "params": {"window_size": 3}},
+                  "subtract": {"type": "Subtract"}, "down": {"type": "Download"},
+                  "output": {"type": "Output"}},
+        "edges": ["input -> up", "up -> dual", "dual:0 -> subtract:0", "dual:1 -> subtract:1",
+                  "subtract -> down", "down -> output"]})";
+
 struct Outcome {
   Outputs outputs;
   int not_released = 0;  ///< pushed tensors that did not come back exactly once
