@@ -99,6 +99,19 @@ TEST(LateGraphs, Averages) {
       real_frame);
 }
 
+TEST(LateGraphs, AnAverageOnTheHostOfTheFramesThatCount) {
+  check_graph(
+      R"({"nodes": {"input": {"type": "Input"},
+                    "dual": {"type": "DualReaderBatchQueue", "params": {"window_size": 3}},
+                    "up": {"type": "Upload"}, "down": {"type": "Download"},
+                    "flag": {"type": "Copy"},
+                    "mean": {"type": "SlidingAverage", "params": {"window_size": 2}},
+                    "output": {"type": "Output"}, "delayed": {"type": "Output"}},
+          "edges": ["input -> dual", "dual:0 -> up", "up -> down", "down -> mean:0",
+                    "dual:2 -> flag", "flag -> mean:1", "mean -> output", "dual:1 -> delayed"]})",
+      real_frame);
+}
+
 TEST(LateGraphs, Transforms) {
   check_chains(
       {"upload ! batchqueue ! fft2 ! abs ! fftshift ! batchqueue ! download",
