@@ -104,6 +104,18 @@ TEST(RateLimiter, MakesTheProducerWaitInsteadOfDropping) {
   EXPECT_EQ(ledger.held, 0u);
 }
 
+TEST(RateLimiter, DebugBuildsOverwriteWhatWentBack) {
+#ifdef NDEBUG
+  GTEST_SKIP() << "a build without assertions";
+#endif
+  Limiter limiter;
+  ASSERT_TRUE(limiter.push(1));
+  ASSERT_EQ(limiter->pop(), OpResult::Ok);
+  const std::byte *tensor = limiter->slots.output.ptr;
+  limiter->release();
+  EXPECT_EQ(std::vector<std::byte>(tensor, tensor + 4), std::vector<std::byte>(4, std::byte{0xDB}));
+}
+
 TEST(RateLimiter, GivesOutTheMemoryThatItLent) {
   Limiter limiter;
   const auto lent = limiter->task->acquire_input(0);
