@@ -228,7 +228,7 @@ void restore(
   gst_buffer_foreach_meta(carried->metas.get(), restore_meta, &copy);
 }
 
-void stamp(GstBuffer *buffer, const std::vector<FrameRecord> &records) {
+void stamp(GstBuffer *buffer, std::span<const FrameRecord> records) {
   if (records.empty())
     return;
   const FrameRecord &first = records.front();
@@ -301,7 +301,7 @@ runtime::InputFrames map_input(BufferPtr buffer, const InputStream &stream) {
 }
 
 BufferPtr wrap_output(runtime::OutputFrames &&frames, const OutputLayout &layout) {
-  const size_t bytes = frames.desc.num_bytes();
+  const size_t bytes = frames.desc->num_bytes();
   BufferPtr buffer(gst_buffer_new());
   auto *release = new std::function<void()>(std::move(frames.release));
   gst_buffer_append_memory(

@@ -4,8 +4,8 @@
 //   push ──► IFrameInput … sections … IFrameOutput ──► OutputQueue ──► pop
 #include "holoflow/runtime/graph_runner.hh"
 
+#include <array>
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <mutex>
 #include <utility>
@@ -13,6 +13,7 @@
 #include "holoflow/builtin_tasks.hh"
 #include "holoflow/core/near_name.hh"
 #include "holoflow/device/hand_over.hh"
+#include "holoflow/device/slot_pool.hh"
 #include "holoflow/runtime/rim.hh"
 
 namespace holoflow::runtime {
@@ -61,21 +62,20 @@ private:
 class OutputQueue final : public IFrameSink {
 public:
   ~OutputQueue() override {
-    for (OutputFrames &frames : frames_)
-      if (frames.release)
-        frames.release();
+    for (; count_ > 0; --count_)
+      take_first().release();
   }
 
   core::OpResult on_frames(OutputFrames &&frames) override {
     std::unique_lock lock(mutex_);
-    room_.wait(lock, [this] { return frames_.size() < output_queue_length || interrupted_; });
+    room_.wait(lock, [this] { return count_ < frames_.size() || interrupted_; });
     if (interrupted_) {
       lock.unlock();
-      if (frames.release)
-        frames.release();
+      frames.release();
       return core::OpResult::Cancelled;
     }
-    frames_.push_back(std::move(frames));
+    frames_[(first_ + count_) % frames_.size()] = std::move(frames);
+    ++count_;
     lock.unlock();
     filled_.notify_one();
     return core::OpResult::Ok;
@@ -101,22 +101,28 @@ public:
   /// Nothing once the section has ended; `eof` then says whether everything came.
   std::optional<OutputFrames> pop(bool &eof) {
     std::unique_lock lock(mutex_);
-    filled_.wait(lock, [this] { return !frames_.empty() || ended_; });
+    filled_.wait(lock, [this] { return count_ > 0 || ended_; });
     eof = eof_;
-    if (frames_.empty())
+    if (count_ == 0)
       return std::nullopt;
-    OutputFrames frames = std::move(frames_.front());
-    frames_.pop_front();
+    OutputFrames frames = take_first();
+    --count_;
     lock.unlock();
     room_.notify_one();
     return frames;
   }
 
 private:
+  OutputFrames take_first() {
+    return std::move(frames_[std::exchange(first_, (first_ + 1) % frames_.size())]);
+  }
+
   std::mutex mutex_;  // guards everything below; never held while a release callback runs
   std::condition_variable room_;
   std::condition_variable filled_;
-  std::deque<OutputFrames> frames_;
+  std::array<OutputFrames, output_queue_length> frames_;  // a ring
+  size_t first_ = 0;
+  size_t count_ = 0;
   bool interrupted_ = false;
   bool ended_ = false;
   bool eof_ = false;
@@ -156,14 +162,13 @@ template <typename Map> auto &find_rim(Map &rims, const std::string &name, const
 }  // namespace
 
 OutputTensor::OutputTensor(
-    core::TDesc desc, const std::byte *data, std::vector<core::FrameRecord> records,
-    std::function<void()> release)
-    : desc_(std::move(desc)), data_(data), records_(std::move(records)),
-      release_(std::move(release)) {}
+    std::shared_ptr<const core::TDesc> desc, const std::byte *data,
+    std::span<const core::FrameRecord> records, std::function<void()> release)
+    : desc_(std::move(desc)), data_(data), records_(records), release_(std::move(release)) {}
 
 OutputTensor::OutputTensor(OutputTensor &&other) noexcept
     : desc_(std::move(other.desc_)), data_(std::exchange(other.data_, nullptr)),
-      records_(std::move(other.records_)), release_(std::exchange(other.release_, {})) {}
+      records_(other.records_), release_(std::exchange(other.release_, {})) {}
 
 OutputTensor &OutputTensor::operator=(OutputTensor &&other) noexcept {
   std::swap(desc_, other.desc_);
@@ -204,7 +209,7 @@ public:
     compiled_ = Compiler(*registry_, config_).compile(spec);
     for (auto &[name, task] : compiled_->resources.tasks) {
       if (auto *input = dynamic_cast<IFrameInput *>(task.get()))
-        inputs_.emplace(name, input);
+        inputs_[name].rim = input;
       if (auto *output = dynamic_cast<IFrameOutput *>(task.get())) {
         auto &queue = outputs_[name];
         queue = std::make_unique<OutputQueue>();
@@ -224,19 +229,20 @@ public:
       std::vector<core::FrameRecord> records, std::function<void()> release,
       std::optional<DeviceEvent> ready) {
     ReleaseGuard guard(std::move(release));
-    IFrameInput &input = *find_rim(inputs_, name, "Input");
-    if (ready.has_value() && *ready != nullptr)
-      device().synchronize(*ready);
-    InputFrames frames;
+    InputRim &input = find_rim(inputs_, name, "Input");
+    InputFrames &frames = input.frames;
     frames.data = data;
     frames.desc = desc;
     frames.desc.offset = 0;  // `data` is the first element
     frames.records = std::move(records);
-    if (desc.mem_loc == core::MemLoc::Device)
-      bring_to_host(frames);
-    else
+    if (desc.mem_loc == core::MemLoc::Device) {
+      bring_to_host(input, ready.value_or(nullptr));
+    } else {
+      if (ready.value_or(nullptr) != nullptr)
+        device().synchronize(*ready);
       frames.release = guard.hand_on();
-    switch (input.push(std::move(frames))) {
+    }
+    switch (input.rim->push(std::move(frames))) {
     case IFrameInput::PushResult::Ok:
       return true;
     case IFrameInput::PushResult::Stopped:
@@ -254,8 +260,7 @@ public:
     bool eof = false;
     if (auto frames = queue.pop(eof))
       return OutputTensor(
-          std::move(frames->desc), frames->data, std::move(frames->records),
-          std::move(frames->release));
+          std::move(frames->desc), frames->data, frames->records, std::move(frames->release));
     if (!eof)
       end_.wait_and_rethrow();
     return std::nullopt;
@@ -263,33 +268,52 @@ public:
 
   void end() {
     for (const auto &[name, input] : inputs_)
-      input->end();
+      input.rim->end();
   }
 
-  void end(const std::string &name) { find_rim(inputs_, name, "Input")->end(); }
+  void end(const std::string &name) { find_rim(inputs_, name, "Input").rim->end(); }
 
   [[nodiscard]] const CompilerOutput &compiled() const { return *compiled_; }
   [[nodiscard]] Scheduler &scheduler() { return *scheduler_; }
 
 private:
+  /// An Input and what its pushes use again, on the thread that pushes.
+  struct InputRim {
+    IFrameInput *rim = nullptr;
+    InputFrames frames = {};
+    // Where frames come in Device memory.
+    std::shared_ptr<SlotPool> slots = {};
+    size_t slot_bytes = 0;
+    Stream stream = {};
+  };
+
   [[nodiscard]] Device &device() const {
     const int index = compiled_->report.device_index;
     return index >= 0 ? cuda_device(index) : host_device();
   }
 
   // Frames enter a graph in Host memory: a Device tensor is copied with everything its view spans.
-  void bring_to_host(InputFrames &frames) const {
-    Device &from = frames.desc.mem_loc == core::MemLoc::Device && !device().is_gpu() ? cuda_device()
-                                                                                     : device();
+  void bring_to_host(InputRim &input, DeviceEvent ready) const {
+    Device &from = device().is_gpu() ? device() : cuda_device();
+    InputFrames &frames = input.frames;
     const size_t bytes = frames.desc.num_bytes();
-    const auto block = std::make_shared<MemoryBlock>(from, core::MemLoc::Host, bytes);
-    const Stream stream(from);
+    if (input.slots == nullptr || input.slot_bytes < bytes) {
+      input.slots = std::make_shared<SlotPool>(from, bytes, 0);
+      input.slot_bytes = bytes;
+      if (input.stream.device() == nullptr)
+        input.stream = Stream(from);
+    }
+    SlotPool::Slot *slot = input.slots->take();
+    input.slots->lend(slot, 1);
+    ReleaseGuard guard([slot] { SlotPool::end_use(slot); });
+    if (ready != nullptr)
+      from.wait(input.stream.get(), ready);
     copy_and_wait(
-        from, block->get(), core::MemLoc::Host, frames.data, core::MemLoc::Device, bytes,
-        stream.get());
-    frames.data = block->get();
+        from, slot->data(), core::MemLoc::Host, frames.data, core::MemLoc::Device, bytes,
+        input.stream.get());
+    frames.data = slot->data();
     frames.desc.mem_loc = core::MemLoc::Host;
-    frames.release = [block] {};  // shared, because a callback has to be copyable
+    frames.release = guard.hand_on();
   }
 
   // In the order in which they depend on each other: the scheduler goes first, the registry last.
@@ -299,7 +323,7 @@ private:
   RunEnd end_;
   std::map<std::string, std::unique_ptr<OutputQueue>> outputs_;
   std::unique_ptr<CompilerOutput> compiled_;
-  std::map<std::string, IFrameInput *> inputs_;
+  std::map<std::string, InputRim> inputs_;
   std::unique_ptr<Scheduler> scheduler_;
 };
 

@@ -9,6 +9,8 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,7 +52,8 @@ public:
     Closed,  ///< nobody downstream takes frames any more (or end() was called); released unread
   };
 
-  /// Waits while the queue is full.
+  /// Waits while the queue is full. `frames` keeps what it had allocated for desc and records or
+  /// gets as much back, so that a caller who fills it again allocates nothing.
   [[nodiscard]] virtual PushResult push(InputFrames &&frames) = 0;
   /// No more frames in this run: execute() answers Eof once the queue is empty; a partly filled
   /// batch is padded before.
@@ -61,12 +64,12 @@ public:
   [[nodiscard]] virtual uint64_t frames_entered() const = 0;
 };
 
-/// What leaves an Output: a packed tensor in Host memory, lent until `release` is called (exactly
-/// once, any thread, also after the graph is gone).
+/// What leaves an Output: a packed tensor in Host memory. Data and records are lent until `release`
+/// is called (exactly once, any thread, also after the graph is gone).
 struct OutputFrames {
-  core::TDesc desc;
+  std::shared_ptr<const core::TDesc> desc;  ///< shared, so that no frame costs an allocation
   std::byte *data = nullptr;
-  std::vector<core::FrameRecord> records;
+  std::span<const core::FrameRecord> records;
   std::function<void()> release;
 };
 

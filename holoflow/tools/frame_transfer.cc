@@ -151,7 +151,7 @@ private:
   /// Frames that repeat the last one to fill a batch stay out of the file.
   void write(FrameWriter &writer, const runtime::OutputTensor &tensor) {
     const size_t frames = tasks::frame_count(tensor.desc());
-    const auto &records = tensor.records();
+    const auto records = tensor.records();
     const auto is_padding = [&](size_t frame) {
       return records.size() == frames && (records[frame].flags & core::FrameRecord::Padding) != 0;
     };

@@ -102,7 +102,7 @@ public:
   std::atomic<size_t> frames_in = 0, frames_out = 0, bytes_in = 0, bytes_out = 0;
 
 private:
-  static std::optional<uint64_t> newest_frame(const std::vector<core::FrameRecord> &records) {
+  static std::optional<uint64_t> newest_frame(std::span<const core::FrameRecord> records) {
     for (auto record = records.rbegin(); record != records.rend(); ++record)
       if (record->sequence != core::FrameRecord::unknown_sequence &&
           (record->flags & core::FrameRecord::Padding) == 0)
@@ -157,14 +157,16 @@ void GraphBench::make_frames(const runtime::CompileReport &report) {
 }
 
 GraphFigures GraphBench::run(const RunLength &length) {
-  return run(length, Metrics::Off);
+  return run(length, nullptr);
 }
 
-GraphFigures GraphBench::run_measured(const RunLength &length) {
-  return run(length, Metrics::On);
+GraphFigures GraphBench::run_measured(
+    const RunLength &length, const runtime::DeviceRates &rates) {
+  return run(length, &rates);
 }
 
-GraphFigures GraphBench::run(const RunLength &length, Metrics metrics) {
+GraphFigures GraphBench::run(
+    const RunLength &length, const runtime::DeviceRates *measured_against) {
   auto runner = runtime::GraphRunner::from_spec(graph_, config_);
   make_frames(runner.compiled().report);
   const auto outputs = outputs_of(runner.compiled());
@@ -173,8 +175,10 @@ GraphFigures GraphBench::run(const RunLength &length, Metrics metrics) {
     values.reserve(length.frames);
   const auto run = std::make_unique<BenchRun>(runner, frames_.size());  // large for a stack
   GraphFigures figures;
-  if (metrics == Metrics::On)
+  if (measured_against != nullptr) {
+    runner.scheduler().set_device_rates(*measured_against);
     begin_metrics(runner.scheduler());
+  }
   {
     const Stopwatch stopwatch;
     std::vector<std::thread> threads;
@@ -191,7 +195,7 @@ GraphFigures GraphBench::run(const RunLength &length, Metrics metrics) {
     figures.seconds = stopwatch.seconds();
     figures.busy_cores = stopwatch.busy_cores();
   }
-  if (metrics == Metrics::On)
+  if (measured_against != nullptr)
     figures.metrics = take_metrics(runner.scheduler());
   figures.frames_in = run->frames_in;
   figures.frames_out = run->frames_out;

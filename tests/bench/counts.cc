@@ -3,24 +3,31 @@
 // state.
 //
 //   bench_counts [FRAMES [WARM_UP]] [--size WxH] [--tasks element-wise|band-pass]
-//                [--device cuda|cpu] [--json FILE]
+//                [--device cuda|cpu] [--ends tasks|application] [--json FILE]
+//
+// --ends: whether frames come from and go to tasks of the graph (default), or are pushed and popped
+// by threads of an application, through Input and Output.
 //
 // Runs itself again with the counting shim preloaded and the CUDA module of tests/shared_cudart,
 // both of which it expects where the build tree and the GPU bundle have them. FRAMES (default 5000)
-// are counted behind WARM_UP (default 500) that are not.
+// are counted behind WARM_UP (default 500) that are not. Exit status 2 where something happened that
+// the steady state must not do.
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "arguments.hh"
 #include "counting_shim.hh"
 #include "holoflow/core/error.hh"
 #include "holoflow/runtime/device.hh"
+#include "holoflow/runtime/graph_runner.hh"
 #include "holoflow/tools/measuring.hh"
 #include "holoflow/tools/number_text.hh"
 #include "pipeline_graph.hh"
@@ -82,6 +89,17 @@ struct Work {
   std::vector<core::NodeSpec> tasks;
   bench::ResultCheck check = bench::ResultCheck::None;
   runtime::CompilerConfig::Device device;
+  bool application;  // pushes and pops
+
+  [[nodiscard]] size_t last() const { return size.frames - frames_at_the_end; }
+};
+
+/// What was counted when.
+struct Counted {
+  Shim::Snapshot begin, end;
+  std::string device;
+  double frames_per_second = 0;
+  bool on_gpu = false;
 };
 
 Work work_of(const bench::Arguments &arguments) {
@@ -103,6 +121,10 @@ Work work_of(const bench::Arguments &arguments) {
     throw std::invalid_argument("--device: expected cuda or cpu, got " + device);
   using Device = runtime::CompilerConfig::Device;
   work.device = device == "cpu" ? Device::Cpu : Device::Cuda;
+  const auto ends = arguments.text("--ends");
+  if (!ends.empty() && ends != "tasks" && ends != "application")
+    throw std::invalid_argument("--ends: expected tasks or application, got " + ends);
+  work.application = ends == "application";
   return work;
 }
 
@@ -121,48 +143,91 @@ std::vector<std::string> violations_of(const std::map<std::string, double> &coun
   return names;
 }
 
-void count(const bench::Arguments &arguments) {
+Counted count_tasks(const Work &work) {
   const Shim shim;
-  const Work work = work_of(arguments);
   core::Registry registry;
   bench::register_pipeline_tasks(registry);
   bench::Pipeline pipeline(registry, work.size, work.tasks, work.check, work.device);
-  Shim::Snapshot begin, end;
-  const size_t last = work.size.frames - frames_at_the_end;
+  Counted counted;
   pipeline.set_on_frame([&](size_t frame) {
     if (frame == work.warm_up)
-      shim.take(begin);
-    if (frame == last)
-      shim.take(end);
+      shim.take(counted.begin);
+    if (frame == work.last())
+      shim.take(counted.end);
   });
-  const auto figures = pipeline.run();
-  const bool on_gpu = pipeline.compiled().report.device_index >= 0;
-  if (on_gpu && !counts_of(end).contains("cudaMemcpyAsync"))
+  counted.frames_per_second = pipeline.run().frames_per_second;
+  const auto &report = pipeline.compiled().report;
+  counted.device = report.device;
+  counted.on_gpu = report.device_index >= 0;
+  return counted;
+}
+
+Counted count_application(const Work &work) {
+  const Shim shim;
+  const core::TDesc tensor(
+      {1, work.size.height, work.size.width}, core::DType::U8, core::MemLoc::Host);
+  runtime::CompilerConfig config;
+  config.device = work.device;
+  config.inputs["source"] = tensor;
+  auto runner = runtime::GraphRunner::from_spec(bench::application_graph(work.tasks), config);
+  Counted counted;
+  const auto &report = runner.compiled().report;
+  counted.device = report.device;
+  counted.on_gpu = report.device_index >= 0;
+  auto &device =
+      counted.on_gpu ? runtime::cuda_device(report.device_index) : runtime::host_device();
+  const runtime::MemoryBlock frame(device, core::MemLoc::Host, tensor.num_bytes());
+  std::memset(frame.get(), 1, tensor.num_bytes());
+  const std::string source = "source", sink = "sink";
+  const tools::Stopwatch stopwatch;
+  std::jthread pusher([&] {
+    // The same memory again before it came back: everyone only reads.
+    for (size_t i = 0; i < work.size.frames && runner.push(source, frame.get(), tensor); ++i)
+      ;
+    runner.end();
+  });
+  size_t came = 0;
+  while (const auto popped = runner.pop(sink)) {
+    if (++came == work.warm_up)
+      shim.take(counted.begin);
+    if (came == work.last())
+      shim.take(counted.end);
+  }
+  if (came != work.size.frames)
+    throw std::runtime_error("the graph lost frames: " + std::to_string(came) + " came");
+  counted.frames_per_second = static_cast<double>(came) / stopwatch.seconds();
+  return counted;
+}
+
+/// Whether nothing happened that must not.
+bool count(const bench::Arguments &arguments) {
+  const Work work = work_of(arguments);
+  const Counted counted = work.application ? count_application(work) : count_tasks(work);
+  if (counted.on_gpu && !counts_of(counted.end).contains("cudaMemcpyAsync"))
     throw std::runtime_error(
         "no copy was counted: the CUDA module that was loaded is not that of tests/shared_cudart");
-
-  const size_t frames = last - work.warm_up;
-  const auto counts = per_frame(begin, end, frames);
+  const size_t frames = work.last() - work.warm_up;
+  const auto counts = per_frame(counted.begin, counted.end, frames);
   const auto violations = violations_of(counts);
-  const auto &device = pipeline.compiled().report.device;
   std::printf(
       "%s, %zu x %zu, %.0f frames per second; per frame, over %zu frames behind %zu:\n",
-      device.c_str(), work.size.width, work.size.height, figures.frames_per_second, frames,
+      counted.device.c_str(), work.size.width, work.size.height, counted.frames_per_second, frames,
       work.warm_up);
   print(counts);
   std::printf(
       violations.empty() ? "nothing that the steady state must not do\n"
                          : "(!): the steady state must not do this\n");
   if (const auto file = arguments.text("--json"); !file.empty()) {
-    auto report = tools::new_report("bench_counts", device);
+    auto report = tools::new_report("bench_counts", counted.device);
     report["width"] = work.size.width;
     report["height"] = work.size.height;
     report["frames"] = frames;
-    report["frames_per_second"] = figures.frames_per_second;
+    report["frames_per_second"] = counted.frames_per_second;
     report["per_frame"] = counts;
     report["forbidden"] = violations;
     tools::write_report(file, report);
   }
+  return violations.empty();
 }
 
 }  // namespace
@@ -170,10 +235,10 @@ void count(const bench::Arguments &arguments) {
 int main(int argc, char **argv) {
   try {
     const auto arguments =
-        bench::parse_arguments(argc, argv, {"--size", "--tasks", "--device", "--json"});
+        bench::parse_arguments(argc, argv, {"--size", "--tasks", "--device", "--ends", "--json"});
     if (!bench::runs_under_shim())
       bench::run_again_under_shim("..", argv);
-    count(arguments);
+    return count(arguments) ? 0 : 2;
   } catch (const core::DeviceError &error) {
     std::printf("skipped: %s\n", error.what());
   } catch (const std::exception &error) {

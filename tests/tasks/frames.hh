@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "holoflow/core/tensor.hh"
@@ -23,7 +24,7 @@ namespace holoflow::test {
 }
 
 [[nodiscard]] inline std::vector<uint64_t> sequences(
-    const std::vector<core::FrameRecord> &records) {
+    std::span<const core::FrameRecord> records) {
   std::vector<uint64_t> numbers;
   for (const core::FrameRecord &record : records)
     numbers.push_back(record.sequence);

@@ -34,7 +34,7 @@ public:
   void give_back(size_t index) { std::exchange(got[index].release, {})(); }
   [[nodiscard]] std::vector<uint8_t> bytes(size_t index) const {
     const auto *data = reinterpret_cast<const uint8_t *>(got[index].data);
-    return {data, data + got[index].desc.num_bytes()};
+    return {data, data + got[index].desc->num_bytes()};
   }
 
   std::vector<runtime::OutputFrames> got;
@@ -90,7 +90,7 @@ TEST(Output, LendsTheSlotThatTheGraphWrote) {
   EXPECT_EQ(output.slots.input.ptr, nullptr) << "handed over";
   ASSERT_EQ(output.sink.got.size(), 1u);
   EXPECT_EQ(output.sink.got[0].data, output.slot);
-  EXPECT_EQ(output.sink.got[0].desc, grey(1));
+  EXPECT_EQ(*output.sink.got[0].desc, grey(1));
   EXPECT_EQ(output.sink.got[0].records[0].pts_ns, 0);
   EXPECT_THAT(output.sink.bytes(0), ElementsAre(5, 6, 7, 8, 9, 10));
   output.sink.give_back(0);
@@ -144,7 +144,7 @@ TEST(Output, SplitsABatchIntoFramesThatShareTheSlot) {
   OutputDriver output(grey(3, 1, 2));
   ASSERT_EQ(output.iterate({numbered(0), numbered(1), numbered(2)}), OpResult::Ok);
   ASSERT_EQ(output.sink.got.size(), 3u);
-  EXPECT_EQ(output.sink.got[1].desc, grey(1, 1, 2));
+  EXPECT_EQ(*output.sink.got[1].desc, grey(1, 1, 2));
   EXPECT_THAT(output.sink.bytes(1), ElementsAre(2, 3));
   EXPECT_EQ(output.sink.got[2].records[0].sequence, 2u);
   output.sink.give_back(0);
@@ -180,7 +180,7 @@ TEST(Output, KeepsATensorWholeWithOneRecordOrWhenTold) {
   OutputDriver one(grey(3, 1, 1)), told(grey(2, 1, 1));
   ASSERT_EQ(one.iterate({numbered(9)}), OpResult::Ok);
   ASSERT_EQ(one.sink.got.size(), 1u);
-  EXPECT_EQ(one.sink.got[0].desc, grey(3, 1, 1));
+  EXPECT_EQ(*one.sink.got[0].desc, grey(3, 1, 1));
   told.task->set_split(false);
   ASSERT_EQ(told.iterate({numbered(0), numbered(1)}), OpResult::Ok);
   ASSERT_EQ(told.sink.got.size(), 1u);
@@ -200,7 +200,7 @@ TEST(Output, CopiesWhereItYieldedAndWhereTheInputIsAView) {
   for (const bool owner : {true, false}) {
     OutputDriver view(columns, owner, 8);
     ASSERT_EQ(view.iterate({numbered(0)}), OpResult::Ok);
-    EXPECT_EQ(view.sink.got[0].desc, grey(1, 2, 2));
+    EXPECT_EQ(*view.sink.got[0].desc, grey(1, 2, 2));
     EXPECT_THAT(view.sink.bytes(0), ElementsAre(0, 2, 4, 6));
     view.sink.give_back(0);
   }

@@ -90,7 +90,9 @@ InferResult infer_input(
   result.hands_over_by_event = true;
   result.const_outputs = {true};
   result.writes_records = {true};
-  result.own_memory = {{MemLoc::Host, tensor.num_bytes(), "slot for frames that are copied"}};
+  const size_t slots = context.compute_location == MemLoc::Device ? InputTask::enough_slots : 1;
+  result.own_memory = {
+      {MemLoc::Host, slots * tensor.num_bytes(), "slots for frames that are copied, at most"}};
   return result;
 }
 

@@ -17,8 +17,6 @@ using core::OpResult;
 namespace {
 // More than a section can have in flight.
 constexpr size_t most_loans = 32;
-// Own slots, as long as the device reads no more: one is read while the next is filled.
-constexpr size_t enough_slots = 3;
 // Fewer loans are not worth a question to the device while frames keep coming.
 constexpr uint64_t loans_before_asking = 3;
 }  // namespace
@@ -26,29 +24,24 @@ constexpr uint64_t loans_before_asking = 3;
 PushedFrames::PushedFrames(runtime::InputFrames &&pushed)
     : frames(std::move(pushed)), held_(true) {}
 
-PushedFrames::PushedFrames(PushedFrames &&other) noexcept
-    : frames(std::move(other.frames)), count(std::exchange(other.count, 0)), taken(other.taken),
-      first_sequence(other.first_sequence), held_(std::exchange(other.held_, false)) {}
-
-PushedFrames &PushedFrames::operator=(PushedFrames &&other) noexcept {
-  if (this == &other)
-    return *this;
-  give_back();
-  frames = std::move(other.frames);
-  count = std::exchange(other.count, 0);
-  taken = other.taken;
-  first_sequence = other.first_sequence;
-  held_ = std::exchange(other.held_, false);
-  return *this;
-}
-
 PushedFrames::~PushedFrames() {
   give_back();
 }
 
+void PushedFrames::swap(PushedFrames &other) noexcept {
+  std::swap(frames, other.frames);
+  std::swap(count, other.count);
+  std::swap(taken, other.taken);
+  std::swap(first_sequence, other.first_sequence);
+  std::swap(held_, other.held_);
+}
+
 void PushedFrames::give_back() noexcept {
-  if (std::exchange(held_, false) && frames.release)
-    frames.release();
+  count = taken = 0;
+  frames.records.clear();
+  const auto release = std::exchange(frames.release, {});
+  if (std::exchange(held_, false) && release)
+    release();
 }
 
 InputTask::InputTask(
@@ -96,10 +89,13 @@ InputTask::PushResult InputTask::push(runtime::InputFrames &&frames) {
   pushed.first_sequence = entered_;
   entered_ += pushed.count;
   queued_frames_ += pushed.count;
-  queue_[(first_ + queued_) % queue_.size()] = std::move(pushed);
+  queue_[(first_ + queued_) % queue_.size()].swap(pushed);
   ++queued_;
   lock.unlock();
   not_empty_.notify_one();
+  // What an earlier push left there.
+  frames.desc = std::move(pushed.frames.desc);
+  frames.records = std::move(pushed.frames.records);
   return PushResult::Ok;
 }
 
@@ -144,7 +140,7 @@ OpResult InputTask::take_next(std::atomic<bool> *cancelled) {
     return OpResult::Cancelled;
   if (queued_ == 0)
     return OpResult::Eof;
-  current_ = std::move(queue_[first_]);
+  current_.swap(queue_[first_]);
   first_ = (first_ + 1) % queue_.size();
   --queued_;
   queued_frames_ -= current_.count;
@@ -183,15 +179,15 @@ size_t InputTask::take_slot() {
 }
 
 // Nobody writes through it: the output is declared const.
-void InputTask::lend(const std::byte *memory, PushedFrames borrowed, size_t slot) {
+InputTask::Loan &InputTask::lend(const std::byte *memory, size_t slot) {
   while (given_ - returned_ == loans_.size() && returned_ != released_)
     return_oldest(true);
   if (given_ - returned_ == loans_.size())
     throw std::logic_error("internal error: Input: too many outputs before release_output");
   Loan &loan = loans_[given_++ % loans_.size()];
-  loan.borrowed = std::move(borrowed);
   loan.slot = slot;
   storage_access().owned_output_storage(0).ptr = const_cast<std::byte *>(memory);
+  return loan;
 }
 
 // The oldest loan goes back, if the device has read it or after waiting for that.
@@ -202,7 +198,7 @@ void InputTask::return_oldest(bool wait) {
   ++returned_;
   if (loan.slot != no_slot)
     free_slots_.push_back(std::exchange(loan.slot, no_slot));
-  loan.borrowed = PushedFrames();
+  loan.borrowed.give_back();
 }
 
 // Asks for one loan in the middle, which answers for all before it.
@@ -269,7 +265,7 @@ OpResult InputTask::execute(core::SyncCtx &ctx) {
     }
     if (const std::byte *memory = filled == 0 ? borrowable() : nullptr) {
       write_records(tensor_frames_, records);
-      lend(memory, std::move(current_), no_slot);
+      lend(memory, no_slot).borrowed.swap(current_);
       left_ += tensor_frames_;
       return OpResult::Ok;
     }
@@ -283,7 +279,7 @@ OpResult InputTask::execute(core::SyncCtx &ctx) {
     filled += count;
     current_.taken += count;
     if (current_.taken == current_.count)
-      current_ = PushedFrames();
+      current_.give_back();
   }
   for (size_t frame = filled; frame < tensor_frames_; ++frame) {
     std::memcpy(target + frame * frame_bytes_, target + (filled - 1) * frame_bytes_, frame_bytes_);
@@ -293,7 +289,7 @@ OpResult InputTask::execute(core::SyncCtx &ctx) {
     records[frame].flags |= core::FrameRecord::Padding;
   }
   if (owns_output_)
-    lend(target, {}, slot);
+    lend(target, slot);
   left_ += filled;
   return OpResult::Ok;
 }
@@ -325,14 +321,14 @@ void InputTask::drop_queue() {
     std::lock_guard lock(mutex_);
     for (; queued_ > 0; --queued_) {
       dropped_ += queue_[first_].count;
-      dropped[queued_ - 1] = std::move(queue_[first_]);
+      dropped[queued_ - 1].swap(queue_[first_]);
       first_ = (first_ + 1) % queue_.size();
     }
     queued_frames_ = 0;
   }
   if (current_.count > 0)
     dropped_ += current_.count - current_.taken;
-  current_ = PushedFrames();
+  current_.give_back();
 }
 
 void InputTask::begin_run() {

@@ -23,9 +23,14 @@ class PushedFrames {
 public:
   PushedFrames() = default;
   explicit PushedFrames(runtime::InputFrames &&frames);
-  PushedFrames(PushedFrames &&other) noexcept;
-  PushedFrames &operator=(PushedFrames &&other) noexcept;
+  PushedFrames(const PushedFrames &) = delete;
+  PushedFrames &operator=(const PushedFrames &) = delete;
   ~PushedFrames();
+
+  /// Exchanged rather than moved, and given back rather than destroyed: what has been allocated for
+  /// shapes and records goes round.
+  void swap(PushedFrames &other) noexcept;
+  void give_back() noexcept;
 
   runtime::InputFrames frames;
   size_t count = 0;  ///< frames in it
@@ -33,7 +38,6 @@ public:
   uint64_t first_sequence = 0;  ///< sequence number of its first frame
 
 private:
-  void give_back() noexcept;
   bool held_ = false;
 };
 
@@ -80,12 +84,23 @@ public:
   void end_of_section(bool eof) override;
   runtime::NodeLedgerView ledger_view() const override;
 
+  /// Own slots beside a GPU, unless more tensors are under way at once: one is read while the next
+  /// is filled.
+  static constexpr size_t enough_slots = 3;
+
 private:
+  static constexpr size_t no_slot = SIZE_MAX;
+  struct Loan {
+    PushedFrames borrowed;
+    size_t slot = no_slot;  // of slots_, where the frames were copied
+    runtime::StreamPosition read = {};
+  };
+
   void check(PushedFrames &pushed) const;
   core::OpResult take_next(std::atomic<bool> *cancelled);
   const std::byte *borrowable() const;
   size_t take_slot();
-  void lend(const std::byte *memory, PushedFrames borrowed, size_t slot);
+  Loan &lend(const std::byte *memory, size_t slot);
   void return_oldest(bool wait);
   void return_finished();
   void return_all();
@@ -101,13 +116,6 @@ private:
   runtime::Device &device_;
 
   const std::shared_ptr<runtime::StreamMarks> marks_;  // with the section and its other tasks
-
-  static constexpr size_t no_slot = SIZE_MAX;
-  struct Loan {
-    PushedFrames borrowed;
-    size_t slot = no_slot;  // of slots_, where the frames were copied
-    runtime::StreamPosition read = {};
-  };
 
   // Section's thread only.
   PushedFrames current_;  // being copied out; count 0 where there is none

@@ -12,74 +12,26 @@
 namespace holoflow::tasks {
 
 using core::OpResult;
+using runtime::SlotPool;
 
 namespace {
 // One slot is written by the graph while the application reads the one before.
 constexpr size_t first_slots = 2;
+
+core::TDesc one_frame_of(core::TDesc tensor) {
+  if (tensor.rank() >= 3)
+    tensor.shape[0] = 1;
+  return tensor;
+}
 }  // namespace
-
-SlotPool::SlotPool(runtime::Device &device, size_t slot_bytes, size_t slots)
-    : device_(device), slot_bytes_(slot_bytes) {
-  for (size_t i = 0; i < slots; ++i) {
-    slots_.push_back(new_slot());
-    free_.push_back(slots_.back().get());
-  }
-}
-
-std::unique_ptr<SlotPool::Slot> SlotPool::new_slot() const {
-  auto slot = std::make_unique<Slot>();
-  slot->block_ = runtime::MemoryBlock(device_, core::MemLoc::Host, slot_bytes_);
-  return slot;
-}
-
-SlotPool::Slot *SlotPool::take() {
-  {
-    std::lock_guard lock(mutex_);
-    if (!free_.empty()) {
-      Slot *slot = free_.back();
-      free_.pop_back();
-      return slot;
-    }
-  }
-  auto slot = new_slot();  // page-locking takes long: without the lock
-  std::lock_guard lock(mutex_);
-  slots_.push_back(std::move(slot));
-  free_.reserve(slots_.size());  // so that give() never allocates
-  return slots_.back().get();
-}
-
-void SlotPool::give(Slot *slot) noexcept {
-  std::lock_guard lock(mutex_);
-  free_.push_back(slot);
-}
-
-void SlotPool::lend(Slot *slot, size_t users) {
-  slot->pool_ = shared_from_this();
-  slot->users_.store(users, std::memory_order_release);
-}
-
-void SlotPool::end_use(Slot *slot) noexcept {
-  if (slot->users_.fetch_sub(1, std::memory_order_acq_rel) != 1)
-    return;
-  // The pool may die with the last reference, and the slot with it.
-  const std::shared_ptr<SlotPool> pool = std::move(slot->pool_);
-  pool->give(slot);
-}
-
-size_t SlotPool::allocated() const {
-  std::lock_guard lock(mutex_);
-  return slots_.size();
-}
 
 OutputTask::OutputTask(
     core::TDesc input, bool owns_input, size_t slot_bytes, runtime::Device &device)
-    : input_(std::move(input)), tensor_(packed_like(input_)), frame_(tensor_),
-      owns_input_(owns_input),
+    : input_(std::move(input)),
+      tensor_(std::make_shared<const core::TDesc>(packed_like(input_))),
+      frame_(std::make_shared<const core::TDesc>(one_frame_of(*tensor_))), owns_input_(owns_input),
       pool_(std::make_shared<SlotPool>(
-          device, std::max(slot_bytes, input_.offset + input_.num_bytes()), first_slots)) {
-  if (frame_.rank() >= 3)
-    frame_.shape[0] = 1;
-}
+          device, std::max(slot_bytes, input_.offset + input_.num_bytes()), first_slots)) {}
 
 OutputTask::~OutputTask() {
   for (SlotPool::Slot *slot : acquired_)
@@ -87,9 +39,9 @@ OutputTask::~OutputTask() {
 }
 
 size_t OutputTask::record_count() const {
-  if (tensor_.media.has_value() && tensor_.media->records.has_value())
-    return *tensor_.media->records;
-  return frame_count(tensor_);
+  if (tensor_->media.has_value() && tensor_->media->records.has_value())
+    return *tensor_->media->records;
+  return frame_count(*tensor_);
 }
 
 std::optional<core::TView> OutputTask::acquire_input(int index) {
@@ -130,7 +82,7 @@ SlotPool::Slot *OutputTask::take_input(core::SyncCtx &ctx, size_t &offset) {
     }
   }
   SlotPool::Slot *slot = pool_->take();
-  copy_strided(ctx.inputs[0].desc, ctx.inputs[0].data(), tensor_, slot->data());
+  copy_strided(ctx.inputs[0].desc, ctx.inputs[0].data(), *tensor_, slot->data());
   if (owns_input_) {
     storage_access().owned_input_storage(0).ptr = nullptr;
     pool_->give(acquired_.front());
@@ -145,8 +97,8 @@ bool OutputTask::emitted_before(const core::FrameRecord &record) const {
 }
 
 OpResult OutputTask::hand_over(
-    core::TDesc desc, SlotPool::Slot *slot, std::byte *data,
-    std::vector<core::FrameRecord> records) {
+    const std::shared_ptr<const core::TDesc> &desc, SlotPool::Slot *slot, std::byte *data,
+    std::span<const core::FrameRecord> records) {
   const size_t frames = records.size();
   entered_ += frames;
   runtime::IFrameSink *sink = sink_;
@@ -155,17 +107,18 @@ OpResult OutputTask::hand_over(
     dropped_ += frames;
     return OpResult::Ok;
   }
-  const OpResult result = sink->on_frames(
-      {.desc = std::move(desc), .data = data, .records = std::move(records), .release = [slot] {
-         SlotPool::end_use(slot);
-       }});
+  const OpResult result =
+      sink->on_frames({.desc = desc, .data = data, .records = records, .release = [slot] {
+                         SlotPool::end_use(slot);
+                       }});
   (result == OpResult::Ok ? left_ : dropped_) += frames;
   return result;
 }
 
-OpResult OutputTask::emit_frames(
-    SlotPool::Slot *slot, std::byte *data, std::span<core::FrameRecord> records) {
-  const size_t bytes = frame_bytes(tensor_);
+// The slot may be gone once its last frame is.
+OpResult OutputTask::emit_frames(SlotPool::Slot *slot, std::byte *data) {
+  const size_t bytes = frame_bytes(*tensor_);
+  const std::span<const core::FrameRecord> records = slot->records;
   pool_->lend(slot, records.size());
   OpResult result = OpResult::Ok;
   for (size_t frame = 0; frame < records.size(); ++frame) {
@@ -177,31 +130,29 @@ OpResult OutputTask::emit_frames(
     }
     if (record.sequence != core::FrameRecord::unknown_sequence)
       newest_ = record.sequence;
-    result = hand_over(frame_, slot, data + frame * bytes, {record});
+    result = hand_over(frame_, slot, data + frame * bytes, records.subspan(frame, 1));
   }
   return result;
 }
 
-OpResult OutputTask::emit_whole(
-    SlotPool::Slot *slot, std::byte *data, std::span<core::FrameRecord> records) {
+OpResult OutputTask::emit_whole(SlotPool::Slot *slot, std::byte *data) {
   pool_->lend(slot, 1);
-  return hand_over(tensor_, slot, data, {records.begin(), records.end()});
+  return hand_over(tensor_, slot, data, slot->records);
 }
 
 OpResult OutputTask::execute(core::SyncCtx &ctx) {
-  std::span<core::FrameRecord> records;
-  if (!ctx.input_records.empty())
-    records = ctx.input_records[0];
-  std::vector<core::FrameRecord> unknown;  // where the caller keeps no records
-  if (records.empty()) {
-    unknown.resize(record_count());
-    records = unknown;
-  }
   size_t offset = 0;
   SlotPool::Slot *slot = take_input(ctx, offset);
   std::byte *data = slot->data() + offset;
-  const bool one_each = tensor_.rank() >= 3 && records.size() == tensor_.shape[0];
-  return split_ && one_each ? emit_frames(slot, data, records) : emit_whole(slot, data, records);
+  std::span<const core::FrameRecord> records;
+  if (!ctx.input_records.empty())
+    records = ctx.input_records[0];
+  if (records.empty())  // the caller keeps none
+    slot->records.assign(record_count(), core::FrameRecord{});
+  else
+    slot->records.assign(records.begin(), records.end());
+  const bool one_each = tensor_->rank() >= 3 && slot->records.size() == tensor_->shape[0];
+  return split_ && one_each ? emit_frames(slot, data) : emit_whole(slot, data);
 }
 
 void OutputTask::interrupt() noexcept {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,20 +22,22 @@ namespace holoflow::runtime {
 class OutputTensor {
 public:
   OutputTensor(
-      core::TDesc desc, const std::byte *data, std::vector<core::FrameRecord> records,
-      std::function<void()> release);
+      std::shared_ptr<const core::TDesc> desc, const std::byte *data,
+      std::span<const core::FrameRecord> records, std::function<void()> release);
   OutputTensor(OutputTensor &&other) noexcept;
   OutputTensor &operator=(OutputTensor &&other) noexcept;
   ~OutputTensor();
 
-  [[nodiscard]] const core::TDesc &desc() const noexcept { return desc_; }
+  // Not of an object that was moved from.
+  [[nodiscard]] const core::TDesc &desc() const noexcept { return *desc_; }
   [[nodiscard]] const std::byte *data() const noexcept { return data_; }
-  [[nodiscard]] const std::vector<core::FrameRecord> &records() const noexcept { return records_; }
+  /// One per frame; lent like the data.
+  [[nodiscard]] std::span<const core::FrameRecord> records() const noexcept { return records_; }
 
 private:
-  core::TDesc desc_;
+  std::shared_ptr<const core::TDesc> desc_;
   const std::byte *data_ = nullptr;
-  std::vector<core::FrameRecord> records_;
+  std::span<const core::FrameRecord> records_;
   std::function<void()> release_;
 };
 
@@ -65,8 +68,9 @@ public:
   ~GraphRunner();
 
   /// Copies nothing where `frames` is packed Host memory of the input's tensor: it is borrowed
-  /// until `release` is called (exactly once, from any thread). Waits while the graph is full.
-  /// False where the graph takes no more.
+  /// until `release` is called (exactly once, from any thread). Device memory is copied to Host
+  /// memory behind `ready`, before push returns. Waits while the graph is full. False where the
+  /// graph takes no more.
   bool push(
       const std::string &input, const core::TView &frames,
       std::vector<core::FrameRecord> records = {}, std::function<void()> release = {},
