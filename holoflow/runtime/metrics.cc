@@ -69,6 +69,19 @@ void Metrics::set_interval(std::chrono::milliseconds interval) {
   interval_ = interval;
 }
 
+void Metrics::set_device_rates(const DeviceRates &rates) {
+  const std::lock_guard lock(mutex_);
+  device_rates_ = rates;
+}
+
+void Metrics::restart() {
+  const std::lock_guard lock(mutex_);
+  nodes_clock_.restart();
+  sections_clock_.restart();
+  latest_.clear();
+  latest_sections_.clear();
+}
+
 Metrics::Reading Metrics::read(const NodeCounters &counters) {
   return {counters.runs,           counters.duration_ns, counters.waited_ns,   counters.device_ns,
           counters.device_samples, counters.fill_sum,    counters.fill_samples};
@@ -143,6 +156,9 @@ std::map<std::string, SectionMetrics> Metrics::read_sections(
       metrics.upload_bytes_per_second = static_cast<double>(bytes.upload) * iterations / time;
       metrics.download_bytes_per_second = static_cast<double>(bytes.download) * iterations / time;
       metrics.device_bytes_per_second = static_cast<double>(bytes.device) * iterations / time;
+      metrics.to_device_rate_share = ratio(metrics.upload_bytes_per_second, device_rates_.to_device);
+      metrics.to_host_rate_share = ratio(metrics.download_bytes_per_second, device_rates_.to_host);
+      metrics.memory_rate_share = ratio(metrics.device_bytes_per_second, device_rates_.memory);
       metrics.limiter = find_limiter(metrics);
     }
     last_sections_[i] = now;

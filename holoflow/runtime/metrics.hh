@@ -24,6 +24,8 @@ public:
 
   /// Seconds since the last reading if it is time for one, 0 for the first; else negative.
   [[nodiscard]] double next(std::chrono::milliseconds interval);
+  /// The next reading is a first one.
+  void restart() { last_ = {}; }
 
 private:
   Clock::time_point last_ = {};
@@ -35,6 +37,9 @@ public:
   explicit Metrics(std::chrono::milliseconds interval) : interval_(interval) {}
 
   void set_interval(std::chrono::milliseconds interval);
+  void set_device_rates(const DeviceRates &rates);
+  /// Forgets what was read: the next reading has no rates.
+  void restart();
   /// The rates since the last reading, if that is an interval ago; else those computed then.
   [[nodiscard]] std::map<std::string, NodeMetrics> read(NodeRuntimes &nodes);
 
@@ -60,6 +65,7 @@ private:
 
   std::mutex mutex_;  // guards everything below
   std::chrono::milliseconds interval_;
+  DeviceRates device_rates_;
   ReadingClock nodes_clock_, sections_clock_;
   std::vector<Reading> last_;
   std::map<std::string, NodeMetrics> latest_;

@@ -21,12 +21,17 @@ void Probe::begin_run(SectionTrace *trace) {
   trace_ = trace != nullptr && trace->is_on() ? trace : nullptr;
   taken_ = read_ = 0;
   sample_ = nullptr;
-  next_sample_ = {};
-  to_skip_ = skipped_ = 0;
-  last_ = {};
+  forget();
+  measuring_ = false;
   profiled_ = std::getenv("NVTX_INJECTION64_PATH") != nullptr ? device_ : nullptr;
   if (device_ != nullptr && trace_ != nullptr)
     meet_clocks();
+}
+
+// Nothing was measured up to here.
+void Probe::forget() {
+  next_sample_ = last_ = {};
+  to_skip_ = skipped_ = 0;
 }
 
 // The time before the record, so that no work of the device is shown later than it ended. The first

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "holoflow/runtime/device.hh"
@@ -67,7 +68,9 @@ public:
   void end_run();
 
   void begin_iteration(bool measuring) {
-    measuring_ = measuring || trace_ != nullptr;
+    const bool was_measuring = std::exchange(measuring_, measuring || trace_ != nullptr);
+    if (measuring_ && !was_measuring)
+      forget();
     if (measuring_)
       start_iteration();
     else
@@ -129,6 +132,7 @@ private:
   static constexpr std::chrono::microseconds long_iteration{100};
   static constexpr unsigned short_iterations_skipped = 15;
 
+  void forget();
   void meet_clocks();
   void start_iteration();
   void finish_iteration();

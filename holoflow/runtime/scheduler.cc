@@ -234,6 +234,15 @@ std::map<std::string, SectionMetrics> Scheduler::section_metrics() const {
   return impl_->metrics().read_sections(impl_->sections(), impl_->nodes());
 }
 
+void Scheduler::stop_metrics() {
+  impl_->state().measuring = false;
+  impl_->metrics().restart();
+}
+
+void Scheduler::set_device_rates(const DeviceRates &rates) {
+  impl_->metrics().set_device_rates(rates);
+}
+
 void Scheduler::set_trace(size_t spans) {
   impl_->set_trace(spans);
 }

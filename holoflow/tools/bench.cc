@@ -7,11 +7,11 @@
 #include <optional>
 
 #include "holoflow/builtin_tasks.hh"
+#include "holoflow/runtime/device_rates.hh"
 #include "holoflow/tools/command.hh"
 #include "holoflow/tools/frame_files.hh"
 #include "holoflow/tools/graph_arguments.hh"
 #include "holoflow/tools/graph_bench.hh"
-#include "holoflow/tools/link_rates.hh"
 #include "holoflow/tools/measuring.hh"
 #include "holoflow/tools/number_text.hh"
 
@@ -28,9 +28,9 @@ struct BenchArguments {
   std::string json;
 };
 
-/// Rates of the link to the GPU, and what of them the graph's frames took.
-struct LinkUse {
-  LinkRates rates;
+/// Rates of the GPU, and what of those of its link the graph's frames took.
+struct DeviceUse {
+  runtime::DeviceRates rates;
   double share_to_device = 0;
   double share_to_host = 0;
 };
@@ -41,7 +41,7 @@ struct BenchResult {
   std::vector<double> frames_per_second, busy_cores, latencies_us;
   GraphFigures last;
   GraphFigures measured;  ///< one more repetition, with the metrics of the scheduler
-  std::optional<LinkUse> link;
+  std::optional<DeviceUse> use;
 };
 
 /// "" where `parse` takes the text, else why not: how CLI11 wants it.
@@ -67,6 +67,20 @@ double measured_ratio(const BenchResult &result) {
   return rate_of(result.measured) / median(result.frames_per_second);
 }
 
+// The link with copies of a frame.
+DeviceUse measure_use(runtime::Device &device, const GraphFigures &run) {
+  const auto mean = [](size_t bytes, size_t frames) { return frames == 0 ? 0 : bytes / frames; };
+  DeviceUse use;
+  use.rates = runtime::measure_device_rates(
+      device, mean(run.bytes_in, run.frames_in), mean(run.bytes_out, run.frames_out));
+  const auto share = [&](size_t bytes, double rate) {
+    return rate > 0 ? static_cast<double>(bytes) / run.seconds / rate : 0;
+  };
+  use.share_to_device = share(run.bytes_in, use.rates.to_device);
+  use.share_to_host = share(run.bytes_out, use.rates.to_host);
+  return use;
+}
+
 // A run of a quarter of the length warms up and says how many frames a second brings.
 BenchResult measure(const LoadedGraph &loaded, const BenchArguments &arguments) {
   GraphBench bench(loaded.graph, loaded.config);
@@ -88,22 +102,11 @@ BenchResult measure(const LoadedGraph &loaded, const BenchArguments &arguments) 
     result.busy_cores.push_back(result.last.busy_cores);
     result.latencies_us.insert(result.latencies_us.end(), latencies.begin(), latencies.end());
   }
-  result.measured = bench.run_measured({result.frames, 0});
   result.device = bench.device_name();
-  if (bench.device_index() < 0)
-    return result;
-  const auto mean = [](size_t bytes, size_t frames) { return frames == 0 ? 0 : bytes / frames; };
-  const auto &last = result.last;
-  LinkUse link;
-  link.rates = measure_link(
-      runtime::cuda_device(bench.device_index()), mean(last.bytes_in, last.frames_in),
-      mean(last.bytes_out, last.frames_out));
-  const auto share = [&](size_t bytes, double rate) {
-    return rate > 0 ? static_cast<double>(bytes) / last.seconds / rate : 0;
-  };
-  link.share_to_device = share(last.bytes_in, link.rates.to_device);
-  link.share_to_host = share(last.bytes_out, link.rates.to_host);
-  result.link = link;
+  if (bench.device_index() >= 0)
+    result.use = measure_use(runtime::cuda_device(bench.device_index()), result.last);
+  result.measured = bench.run_measured(
+      {result.frames, 0}, result.use ? result.use->rates : runtime::DeviceRates());
   return result;
 }
 
@@ -135,12 +138,12 @@ std::string to_text(const LoadedGraph &loaded, const BenchResult &result) {
     text += fmt::format(
         "latency from push to pop: median {:.0f} µs, 99 % below {:.0f} µs\n",
         median(result.latencies_us), quantile(result.latencies_us, 0.99));
-  if (result.link)
+  if (const auto &use = result.use)
     text += fmt::format(
         "link with copies of a frame: {:.1f} GB/s to the GPU, of which the graph took {:.0f} %; "
-        "{:.1f} GB/s back, {:.0f} %\n",
-        result.link->rates.to_device * 1e-9, result.link->share_to_device * 100,
-        result.link->rates.to_host * 1e-9, result.link->share_to_host * 100);
+        "{:.1f} GB/s back, {:.0f} %\nmemory of the GPU, read and written: {:.0f} GB/s\n",
+        use->rates.to_device * 1e-9, use->share_to_device * 100, use->rates.to_host * 1e-9,
+        use->share_to_host * 100, use->rates.memory * 1e-9);
   if (result.last.frames_out == 0)
     text += "nothing came out: a window of the graph needs more frames; say --frames\n";
   text += "frames at each node:\n";
@@ -178,12 +181,15 @@ nlohmann::json to_json(
   report["metrics"]["frames_per_second"] = rate_of(result.measured);
   report["metrics"]["ratio_to_unmeasured"] = measured_ratio(result);
   report["link"] = nullptr;
-  if (result.link)
+  report["memory"] = nullptr;
+  if (const auto &use = result.use) {
     report["link"] = {
-        {"to_device_bytes_per_second", result.link->rates.to_device},
-        {"to_host_bytes_per_second", result.link->rates.to_host},
-        {"share_to_device", result.link->share_to_device},
-        {"share_to_host", result.link->share_to_host}};
+        {"to_device_bytes_per_second", use->rates.to_device},
+        {"to_host_bytes_per_second", use->rates.to_host},
+        {"share_to_device", use->share_to_device},
+        {"share_to_host", use->share_to_host}};
+    report["memory"] = {{"bytes_per_second", use->rates.memory}};
+  }
   return report;
 }
 

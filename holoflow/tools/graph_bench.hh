@@ -44,8 +44,9 @@ public:
   /// Compiles the graph and runs it to its end. Rethrows the first error.
   [[nodiscard]] GraphFigures run(const RunLength &length);
 
-  /// The same with the scheduler's metrics, which cost a little.
-  [[nodiscard]] GraphFigures run_measured(const RunLength &length);
+  /// The same with the scheduler's metrics, which cost a little; they compare with `rates`.
+  [[nodiscard]] GraphFigures run_measured(
+      const RunLength &length, const runtime::DeviceRates &rates);
 
   /// Of the last run.
   [[nodiscard]] const std::string &device_name() const { return device_name_; }
@@ -53,8 +54,7 @@ public:
   [[nodiscard]] int device_index() const { return device_index_; }
 
 private:
-  enum class Metrics { Off, On };
-  GraphFigures run(const RunLength &length, Metrics metrics);
+  GraphFigures run(const RunLength &length, const runtime::DeviceRates *measured_against);
   void make_frames(const runtime::CompileReport &report);
 
   core::GraphSpec graph_;

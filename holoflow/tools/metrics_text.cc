@@ -17,9 +17,12 @@ std::string share_text(const char *what, double share) {
   return share > 0 ? fmt::format(", {} {:.0f} %", what, share * 100) : std::string();
 }
 
-std::string rate_text(const char *what, double bytes_per_second) {
-  return bytes_per_second > 0 ? fmt::format(", {} {:.1f} MB/s", what, megabytes(bytes_per_second))
-                              : std::string();
+/// `share`: of the highest rate, 0 where that is not known.
+std::string rate_text(const char *what, double bytes_per_second, double share = 0) {
+  if (bytes_per_second <= 0)
+    return {};
+  const auto text = fmt::format(", {} {:.1f} MB/s", what, megabytes(bytes_per_second));
+  return share > 0 ? text + fmt::format(" ({:.0f} % of its rate)", share * 100) : text;
 }
 
 }  // namespace
@@ -46,8 +49,10 @@ std::string section_lines(const RunMetrics &metrics) {
         share_text("waits for its stream", section.device_share) +
         share_text("upload", section.upload_share) + share_text("compute", section.compute_share) +
         share_text("download", section.download_share) +
-        rate_text("up", section.upload_bytes_per_second) +
-        rate_text("down", section.download_bytes_per_second) + "\n";
+        rate_text("up", section.upload_bytes_per_second, section.to_device_rate_share) +
+        rate_text("down", section.download_bytes_per_second, section.to_host_rate_share) +
+        rate_text("device memory", section.device_bytes_per_second, section.memory_rate_share) +
+        "\n";
   return text;
 }
 
@@ -82,7 +87,10 @@ nlohmann::json to_json(const RunMetrics &metrics) {
         {"download_share", section.download_share},
         {"upload_bytes_per_second", section.upload_bytes_per_second},
         {"download_bytes_per_second", section.download_bytes_per_second},
-        {"device_bytes_per_second", section.device_bytes_per_second}};
+        {"device_bytes_per_second", section.device_bytes_per_second},
+        {"to_device_rate_share", section.to_device_rate_share},
+        {"to_host_rate_share", section.to_host_rate_share},
+        {"memory_rate_share", section.memory_rate_share}};
   auto nodes = nlohmann::json::object();
   for (const auto &[name, node] : metrics.nodes)
     nodes[name] = {

@@ -23,7 +23,9 @@ using namespace holoflow;
 using bench::HostWait;
 using bench::PipelineSize;
 
-constexpr size_t band_pass_runs = 3;  // of each size, at most
+// Of each size, at most.
+constexpr size_t band_pass_runs = 3;
+constexpr size_t metrics_runs = 5;
 
 /// As many frames as take about a third of a second where the link or the host is the limit.
 size_t frames_of(const tools::FrameSize &size) {
@@ -35,14 +37,25 @@ size_t frames_of(const tools::FrameSize &size) {
 /// Everything measured at one size; one value for each pair.
 struct Figures {
   std::vector<double> spin, block, graph, ratio, cores, latency, late_latency, band_pass;
-  std::vector<double> measured;  ///< the graph with metrics over the graph without
+  std::vector<double> measured;  ///< speed with metrics over speed without
 };
 
 bench::PipelineFigures run_graph(
     core::Registry &registry, const PipelineSize &size, const std::vector<core::NodeSpec> &tasks,
-    bench::ResultCheck check, bool measured = false) {
-  return bench::Pipeline(registry, size, tasks, check, runtime::CompilerConfig::Device::Cuda)
-      .run(measured);
+    bench::ResultCheck check) {
+  return bench::Pipeline(registry, size, tasks, check, runtime::CompilerConfig::Device::Cuda).run();
+}
+
+/// Within one run, because speed changes more from run to run than metrics cost.
+void compare_metrics(core::Registry &registry, PipelineSize size, Figures &figures) {
+  constexpr size_t stretches = 25, shortest = 200;
+  const size_t frames_between = std::max(size.frames / 12, shortest);
+  size.frames = stretches * frames_between;
+  const auto ratios = bench::Pipeline(
+                          registry, size, bench::element_wise_tasks(), bench::ResultCheck::None,
+                          runtime::CompilerConfig::Device::Cuda)
+                          .compare_metrics(frames_between);
+  figures.measured.insert(figures.measured.end(), ratios.begin(), ratios.end());
 }
 
 /// The loop with both kinds of waiting and the graph; every second time the graph comes first.
@@ -58,11 +71,8 @@ void measure_pair(
     loop();
   const auto run =
       run_graph(registry, size, bench::element_wise_tasks(), bench::ResultCheck::ElementWise);
-  const auto measured =
-      run_graph(registry, size, bench::element_wise_tasks(), bench::ResultCheck::ElementWise, true);
   if (graph_first)
     loop();
-  figures.measured.push_back(measured.frames_per_second / run.frames_per_second);
   figures.graph.push_back(run.frames_per_second);
   figures.ratio.push_back(
       run.frames_per_second / std::max(figures.spin.back(), figures.block.back()));
@@ -78,6 +88,8 @@ Figures measure(core::Registry &registry, const tools::FrameSize &size, size_t p
   measure_pair(registry, half, false, warm_up);
   for (size_t i = 0; i < pairs; ++i)
     measure_pair(registry, full, i % 2 == 1, figures);
+  for (size_t i = 0; i < std::min(pairs, metrics_runs); ++i)
+    compare_metrics(registry, full, figures);
   for (size_t i = 0; i < std::min(pairs, band_pass_runs); ++i)
     figures.band_pass.push_back(
         run_graph(registry, half, bench::band_pass_tasks(), bench::ResultCheck::None)
@@ -89,11 +101,12 @@ void print(const tools::FrameSize &size, const Figures &figures) {
   using tools::median;
   std::printf(
       "%5zu x %-5zu | loop %9.0f | graph %9.0f | ratio %.3f | cores %.2f | band-pass %9.0f | "
-      "latency %.0f µs, 99 %% below %.0f | with metrics %.3f\n",
+      "latency %.0f µs, 99 %% below %.0f | with metrics %.3f (quartiles %.3f, %.3f)\n",
       size.width, size.height, std::max(median(figures.spin), median(figures.block)),
       median(figures.graph), median(figures.ratio), median(figures.cores),
       median(figures.band_pass), median(figures.latency), median(figures.late_latency),
-      median(figures.measured));
+      median(figures.measured), tools::quantile(figures.measured, 0.25),
+      tools::quantile(figures.measured, 0.75));
   std::fflush(stdout);
 }
 

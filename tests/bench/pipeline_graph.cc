@@ -154,6 +154,24 @@ public:
   }
 };
 
+core::GraphSpec chain_of(
+    const core::NodeSpec &source, const std::vector<core::NodeSpec> &tasks,
+    const core::NodeSpec &sink) {
+  core::GraphSpec spec;
+  std::vector<core::NodeSpec> nodes{
+      source, {"upload", "Upload", {}}, {"queue_in", "BatchQueue", {{"target_capacity", 8}}}};
+  nodes.insert(nodes.end(), tasks.begin(), tasks.end());
+  nodes.push_back({"queue_out", "BatchQueue", {{"target_capacity", 8}}});
+  nodes.push_back({"download", "Download", {}});
+  nodes.push_back(sink);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (i > 0)
+      spec.connect(nodes[i - 1].name, 0, nodes[i].name, 0);
+    spec.add_node(nodes[i]);
+  }
+  return spec;
+}
+
 }  // namespace
 
 std::vector<core::NodeSpec> element_wise_tasks() {
@@ -173,26 +191,18 @@ std::vector<core::NodeSpec> band_pass_tasks() {
 
 core::GraphSpec pipeline_graph(
     const PipelineSize &size, const std::vector<core::NodeSpec> &tasks, ResultCheck check) {
-  core::GraphSpec spec;
-  std::vector<core::NodeSpec> nodes{
+  return chain_of(
       {"source",
        "PinnedSource",
        {{"width", size.width}, {"height", size.height}, {"frames", size.frames}}},
-      {"upload", "Upload", {}},
-      {"queue_in", "BatchQueue", {{"target_capacity", 8}}}};
-  nodes.insert(nodes.end(), tasks.begin(), tasks.end());
-  nodes.push_back({"queue_out", "BatchQueue", {{"target_capacity", 8}}});
-  nodes.push_back({"download", "Download", {}});
-  nodes.push_back(
+      tasks,
       {"sink",
        "CheckingSink",
        {{"check", check == ResultCheck::ElementWise}, {"frames", size.frames}}});
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (i > 0)
-      spec.connect(nodes[i - 1].name, 0, nodes[i].name, 0);
-    spec.add_node(nodes[i]);
-  }
-  return spec;
+}
+
+core::GraphSpec application_graph(const std::vector<core::NodeSpec> &tasks) {
+  return chain_of({"source", "Input", {}}, tasks, {"sink", "Output", {}});
 }
 
 void register_pipeline_tasks(core::Registry &registry) {
@@ -215,23 +225,26 @@ void Pipeline::set_on_frame(std::function<void(size_t)> callback) {
       std::move(callback);
 }
 
-PipelineFigures Pipeline::run(bool measured) {
+const std::vector<Clock::time_point> &Pipeline::arrivals() const {
+  const auto &times = dynamic_cast<const CheckingSink &>(*compiled_->resources.tasks.at("sink")).times;
+  if (times.size() != frames_)
+    throw std::runtime_error(
+        "the graph lost frames: " + std::to_string(times.size()) + " of " +
+        std::to_string(frames_) + " came");
+  return times;
+}
+
+PipelineFigures Pipeline::run() {
   runtime::Scheduler scheduler(compiled_->graph, compiled_->sections, compiled_->resources);
-  if (measured)
-    (void)scheduler.metrics();
   const tools::Stopwatch stopwatch;
   scheduler.start();
   scheduler.wait();
   PipelineFigures figures;
   figures.busy_cores = stopwatch.busy_cores();
   figures.frames_per_second = static_cast<double>(frames_) / stopwatch.seconds();
-  const auto &tasks = compiled_->resources.tasks;
-  const auto &left = dynamic_cast<const PinnedSource &>(*tasks.at("source")).times;
-  const auto &came = dynamic_cast<const CheckingSink &>(*tasks.at("sink")).times;
-  if (came.size() != frames_)
-    throw std::runtime_error(
-        "the graph lost frames: " + std::to_string(came.size()) + " of " + std::to_string(frames_) +
-        " came");
+  const auto &left =
+      dynamic_cast<const PinnedSource &>(*compiled_->resources.tasks.at("source")).times;
+  const auto &came = arrivals();
   std::vector<double> latencies;
   latencies.reserve(frames_);
   for (size_t i = 0; i < frames_; ++i)
@@ -239,6 +252,30 @@ PipelineFigures Pipeline::run(bool measured) {
   figures.median_latency_us = tools::quantile(latencies, 0.5);
   figures.late_latency_us = tools::quantile(std::move(latencies), 0.99);
   return figures;
+}
+
+std::vector<double> Pipeline::compare_metrics(size_t frames_between) {
+  runtime::Scheduler scheduler(compiled_->graph, compiled_->sections, compiled_->resources);
+  // Off in even stretches, on in odd ones.
+  set_on_frame([&](size_t frame) {
+    if (frame % frames_between != 0)
+      return;
+    if (frame / frames_between % 2 == 1)
+      (void)scheduler.metrics();
+    else
+      scheduler.stop_metrics();
+  });
+  scheduler.start();
+  scheduler.wait();
+  const auto &came = arrivals();
+  const auto length = [&](size_t stretch) {
+    const auto last = std::min((stretch + 1) * frames_between, came.size()) - 1;
+    return std::chrono::duration<double>(came[last] - came[stretch * frames_between - 1]).count();
+  };
+  std::vector<double> ratios;
+  for (size_t on = 3; (on + 2) * frames_between <= came.size(); on += 2)
+    ratios.push_back((length(on - 1) + length(on + 1)) / 2 / length(on));
+  return ratios;
 }
 
 void Pipeline::profile() {

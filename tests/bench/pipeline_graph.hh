@@ -29,6 +29,9 @@ enum class ResultCheck { None, ElementWise };
 [[nodiscard]] core::GraphSpec pipeline_graph(
     const PipelineSize &size, const std::vector<core::NodeSpec> &tasks, ResultCheck check);
 
+/// The same tasks and queues between an Input and an Output, for applications that push and pop.
+[[nodiscard]] core::GraphSpec application_graph(const std::vector<core::NodeSpec> &tasks);
+
 /// Built-in tasks, PinnedSource and CheckingSink.
 void register_pipeline_tasks(core::Registry &registry);
 
@@ -48,14 +51,19 @@ public:
 
   /// Called by the sink with the number of frames that it has got, this one included.
   void set_on_frame(std::function<void(size_t)> callback);
-  /// Throws what ended the run, and std::runtime_error where frames were lost. `measured`: with the
-  /// scheduler's metrics on.
-  [[nodiscard]] PipelineFigures run(bool measured = false);
-  /// The same, measured; prints where the time of each section and node went.
+  /// Throws what ended the run, and std::runtime_error where frames were lost.
+  [[nodiscard]] PipelineFigures run();
+  /// Turns the scheduler's metrics on and off again and again while frames flow. One value for each
+  /// time they were on: the speed over the mean of before and after.
+  [[nodiscard]] std::vector<double> compare_metrics(size_t frames_between);
+  /// Runs with metrics and prints where the time of each section and node went.
   void profile();
   [[nodiscard]] const runtime::CompilerOutput &compiled() const { return *compiled_; }
 
 private:
+  /// When each frame came to the sink.
+  [[nodiscard]] const std::vector<std::chrono::steady_clock::time_point> &arrivals() const;
+
   size_t frames_;
   std::unique_ptr<runtime::CompilerOutput> compiled_;
 };

@@ -135,6 +135,7 @@ TEST_F(TraceOfAGpu, MetricsHaveDeviceTimeAfterTwoQuestions) {
   scheduler.set_metrics_interval(std::chrono::milliseconds(0));
   EXPECT_EQ(scheduler.metrics().at("affine").average_device_duration_ms, 0.0);
   EXPECT_EQ(scheduler.section_metrics().begin()->second.limiter, "");
+  scheduler.set_device_rates({.to_device = 1e9, .to_host = 2e9, .memory = 4e9});
   push_and_pop_everything();
   const auto nodes = scheduler.metrics();
   for (const char *node : {"upload", "affine", "sqrt", "download"})
@@ -142,14 +143,21 @@ TEST_F(TraceOfAGpu, MetricsHaveDeviceTimeAfterTwoQuestions) {
   EXPECT_EQ(nodes.at("input").average_device_duration_ms, 0.0);
   const auto sections = scheduler.section_metrics();
   ASSERT_EQ(sections.size(), 3u);
-  double upload = 0, compute = 0, download = 0;
+  double upload = 0, compute = 0, download = 0, link_share = 0, memory_share = 0;
   for (const auto &[name, section] : sections) {
     EXPECT_NE(section.limiter, "") << name;
     EXPECT_GT(section.upload_share + section.compute_share + section.download_share, 0.0) << name;
     upload += section.upload_share;
     compute += section.compute_share;
     download += section.download_share;
+    EXPECT_DOUBLE_EQ(section.to_device_rate_share, section.upload_bytes_per_second / 1e9);
+    EXPECT_DOUBLE_EQ(section.to_host_rate_share, section.download_bytes_per_second / 2e9);
+    EXPECT_DOUBLE_EQ(section.memory_rate_share, section.device_bytes_per_second / 4e9);
+    link_share += section.to_device_rate_share + section.to_host_rate_share;
+    memory_share += section.memory_rate_share;
   }
+  EXPECT_GT(link_share, 0.0);
+  EXPECT_GT(memory_share, 0.0);
   EXPECT_GT(upload, 0.0);
   EXPECT_GT(compute, 0.0);
   EXPECT_GT(download, 0.0);

@@ -71,6 +71,30 @@ TEST_F(MetricsTest, RatesCountFromTheFirstQuestionOn) {
   }
 }
 
+TEST_F(MetricsTest, WhatWasStoppedBeginsAnew) {
+  std::latch half(1), asked(1);
+  make(200, [&](int frame) {
+    if (frame == 100) {
+      half.count_down();
+      asked.wait();
+    }
+  });
+  (void)scheduler->metrics();
+  (void)scheduler->section_metrics();
+  scheduler->start();
+  half.wait();
+  EXPECT_GT(scheduler->metrics().at("map").runs_per_second, 0.0);
+  const auto measured = scheduler->metrics().at("map").sample_count;
+  scheduler->stop_metrics();
+  asked.count_down();
+  scheduler->wait();
+  const auto nodes = scheduler->metrics();
+  EXPECT_EQ(nodes.at("map").runs_per_second, 0.0) << "a first question again";
+  EXPECT_EQ(nodes.at("map").average_duration_ms, 0.0);
+  EXPECT_GE(nodes.at("map").sample_count, measured);
+  EXPECT_EQ(scheduler->section_metrics().begin()->second.limiter, "");
+}
+
 TEST_F(MetricsTest, ATraceShowsEveryCallAndEverySection) {
   make(20, [](int) {});
   scheduler->set_trace(1000);
@@ -135,6 +159,27 @@ TEST_F(MetricsTest, ATraceKeepsTheNewestSpansAndWithoutOneThereIsNone) {
   const auto none = scheduler->trace();
   for (const auto &event : none.at("traceEvents"))
     EXPECT_NE(event.at("ph"), "X");
+}
+
+TEST(Probe, MeasuresOnlyWhileItShall) {
+  runtime::Probe probe(nullptr, nullptr);
+  probe.begin_run(nullptr);
+  const auto iterate = [&](bool measuring) {
+    probe.begin_iteration(measuring);
+    const auto counted_from = probe.now();
+    probe.waited(runtime::Probe::Wait::Device, nullptr, counted_from);
+    probe.end_iteration();
+    return counted_from;
+  };
+  iterate(true);
+  EXPECT_EQ(probe.counters.iterations, 1u);
+  const uint64_t waited = probe.counters.device_wait_ns;
+  iterate(false);
+  EXPECT_EQ(probe.counters.iterations, 1u);
+  EXPECT_EQ(probe.counters.device_wait_ns, waited);
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_GE(iterate(true), before) << "the time between belongs to nothing";
+  EXPECT_EQ(probe.counters.iterations, 2u);
 }
 
 TEST(SectionTrace, IsARing) {

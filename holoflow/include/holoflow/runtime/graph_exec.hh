@@ -16,6 +16,7 @@
 #include "holoflow/core/graph_spec.hh"
 #include "holoflow/core/tasks.hh"
 #include "holoflow/runtime/device.hh"
+#include "holoflow/runtime/device_rates.hh"
 #include "holoflow_event/router.hh"
 
 namespace holoflow::runtime {
@@ -131,6 +132,10 @@ struct SectionMetrics {
   double upload_bytes_per_second = 0.0;
   double download_bytes_per_second = 0.0;
   double device_bytes_per_second = 0.0;  ///< read and written by its tasks
+  // Of what the device can do at most; 0 without set_device_rates().
+  double to_device_rate_share = 0.0;  ///< upload_bytes_per_second over DeviceRates::to_device
+  double to_host_rate_share = 0.0;  ///< download_bytes_per_second over DeviceRates::to_host
+  double memory_rate_share = 0.0;  ///< device_bytes_per_second over DeviceRates::memory
   /// upload, compute, download, host, upstream or downstream: the largest share; "" before the
   /// first interval.
   std::string limiter = {};
@@ -150,7 +155,7 @@ struct NodeLedger {
 /// Runs a compiled graph: one thread per section. The three arguments must outlive it.
 ///
 /// Threads: start, wait and the destructor belong to one thread; request_stop, is_running,
-/// stop_requested, metrics, ledger, stats and the events may be called from any.
+/// stop_requested, the metrics, ledger, stats and the events may be called from any.
 /// Errors: the first exception of a task ends the run; the first wait() rethrows it as TaskError
 /// with node, type, phase and section, later calls return.
 class Scheduler {
@@ -179,6 +184,11 @@ public:
   [[nodiscard]] std::map<std::string, NodeMetrics> metrics() const;
   /// By section name; as metrics().
   [[nodiscard]] std::map<std::string, SectionMetrics> section_metrics() const;
+  /// Measures no more, at no cost, until metrics() or section_metrics() is called again; rates then
+  /// count from that call on.
+  void stop_metrics();
+  /// What section_metrics() compares with, from measure_device_rates().
+  void set_device_rates(const DeviceRates &rates);
 
   /// Keeps the last `spans` spans of each section from the next start() on; 0 keeps none.
   void set_trace(size_t spans);
