@@ -32,6 +32,14 @@ void AsyncLink::producer_pushed(size_t frames) {
   wake(consumer_);
 }
 
+void AsyncLink::producer_discarded(size_t frames) {
+  discarded_ += frames;
+  if (!options_.carries_records)
+    return;
+  const std::lock_guard lock(mutex_);
+  records_.clear();
+}
+
 void AsyncLink::producer_ended() {
   task_.end_of_input();
   input_ended_ = true;

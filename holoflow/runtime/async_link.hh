@@ -43,8 +43,8 @@ public:
   void producer_pushed(size_t frames);
   /// The producer's section came to its end: nothing more will be pushed.
   void producer_ended();
-  /// The producer had `frames` for a consumer that has ended.
-  void producer_discarded(size_t frames) { discarded_ += frames; }
+  /// The producer had `frames` for a consumer that has ended. What records hold is let go.
+  void producer_discarded(size_t frames);
 
   /// After an Ok pop: fills `records` for a task that does not know records; with unknown ones,
   /// once logged, where the task's counts do not match.

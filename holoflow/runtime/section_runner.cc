@@ -75,7 +75,7 @@ OpResult SectionRunner::iterate() {
   if (result != OpResult::Ok)
     return result;
   if (!section_.overlap)
-    wait_for_stream();
+    wait_until(order_.all_work());
   release_outputs(current(), false);
   probe_.end_iteration();
   if (tail_.empty()) {
@@ -257,7 +257,7 @@ OpResult SectionRunner::execute(Step &step, Iteration &iteration, size_t slot) {
 // stream themselves come first in the list, so their wait may serve the rest.
 void SectionRunner::wait_before_push() {
   if (waits_before_push_ || !section_.overlap)
-    wait_for_stream();
+    wait_until(order_.all_work());
 }
 
 // Step 5: one item into every queue that begins here.
@@ -395,11 +395,16 @@ bool SectionRunner::everyone_behind_has_ended() const {
 }
 
 void SectionRunner::before_host(const Access &access) {
-  if (!order_.is_behind())
+  wait_until(order_.work_before_host(access));
+}
+
+// Returns at once where that work is known to have finished.
+void SectionRunner::wait_until(uint64_t work) {
+  if (order_.has_finished(work))
     return;
   announce_room();
   const auto begin = probe_.begin_wait();
-  order_.before_host(access);
+  order_.wait_until(work);
   probe_.waited(Probe::Wait::Device, nullptr, begin);
 }
 
@@ -407,13 +412,6 @@ void SectionRunner::before_host(const Access &access) {
 void SectionRunner::announce_room() {
   for (const auto &step : consumers_)
     step.node->link->announce();
-}
-
-void SectionRunner::wait_for_stream() {
-  announce_room();
-  const auto begin = probe_.begin_wait();
-  order_.wait_for_all();
-  probe_.waited(Probe::Wait::Device, nullptr, begin);
 }
 
 // How many frames a queue holds behind a pop.

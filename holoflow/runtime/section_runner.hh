@@ -118,7 +118,7 @@ private:
   template <typename Function> void attempt(const Function &function);
   void enqueued(const Step &step);
   void before_host(const Access &access);
-  void wait_for_stream();
+  void wait_until(uint64_t work);
   void announce_room();
   void count_fill(NodeRuntime &node);
 

@@ -181,10 +181,7 @@ OpResult SectionRunner::finish_oldest() {
 OpResult SectionRunner::run_tail(Iteration &iteration, size_t slot) {
   if (!tail_.empty())
     enter(*tail_.front().node, "waiting for the device");
-  announce_room();
-  const auto begin = probe_.begin_wait();
-  order_.wait_until(iteration.work);
-  probe_.waited(Probe::Wait::Device, nullptr, begin);
+  wait_until(iteration.work);
   for (auto &step : tail_)
     if (const auto result = execute(step, iteration, slot); result != OpResult::Ok)
       return result;
@@ -258,7 +255,7 @@ void SectionRunner::end(OpResult reason, bool failed) {
     if (!order_.is_behind())
       return;
     try {
-      order_.wait_for_all();
+      order_.wait_until(order_.all_work());
     } catch (...) {
       finish_quietly(*device_, section_.stream);
       failed = true;

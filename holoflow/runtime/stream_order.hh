@@ -23,10 +23,11 @@ struct Access {
 /// wrote it. The host waits only for what it is about to touch, and only where that has not
 /// finished yet. Without a device nothing is counted and nothing waits.
 ///
-///   enqueue(access)        work that touches the storages was put on the stream
-///   before_host(access)    the host is about to: waits for writers before it reads, for readers
-///                          and writers before it writes
-///   mark()                 marks the stream, for later waits
+///   enqueue(access)            work that touches the storages was put on the stream
+///   work_before_host(access)   the host is about to: the last writer before it reads, the last
+///                              reader and writer before it writes
+///   wait_until(work)           waits for it
+///   mark()                     marks the stream, for later waits
 ///
 /// Threads: the section's only.
 class StreamOrder {
@@ -63,15 +64,16 @@ public:
       ++enqueued_;
   }
 
-  void before_host(const Access &access) {
-    if (!is_behind())
-      return;
+  /// The work that must have finished before the host touches these storages, for wait_until.
+  [[nodiscard]] uint64_t work_before_host(const Access &access) const {
     uint64_t last = 0;
+    if (!is_behind())
+      return last;
     for (const auto storage : access.reads)
       last = std::max(last, touches_[storage].written);
     for (const auto storage : access.writes)
       last = std::max({last, touches_[storage].written, touches_[storage].read});
-    wait_until(last);
+    return last;
   }
 
   /// The storage stands for other memory from now on, which no work of this stream touches.
@@ -105,7 +107,8 @@ public:
     finished_ = mark.work;
     drop_oldest_mark();
   }
-  void wait_for_all() { wait_until(enqueued_); }
+  /// The number of all work so far.
+  [[nodiscard]] uint64_t all_work() const noexcept { return enqueued_; }
   /// Somebody else has waited for the stream.
   void all_finished() { finished_ = enqueued_; }
 

@@ -49,6 +49,31 @@ protected:
     scheduler->wait();
   }
 
+  /// "Number": writes a record for each of its frames. `token`, where given, makes what the record
+  /// holds on to.
+  void add_numbering(uint64_t count, std::function<std::shared_ptr<void>()> token = {}) {
+    register_fake(
+        registry, "Number",
+        SyncFake{
+            .infer =
+                [](auto, const auto &) {
+                  auto result = contract(0, 1);
+                  result.writes_records = {true};
+                  return result;
+                },
+            .create =
+                [count, token](auto, const auto &, const auto &) {
+                  return std::make_unique<FunctionTask>(
+                      [count, token, next = uint64_t{0}](core::SyncCtx &ctx) mutable {
+                        auto &record = ctx.output_records[0][0];
+                        record.sequence = next;
+                        if (token)
+                          record.owner = token();
+                        return next++ < count ? OpResult::Ok : OpResult::Eof;
+                      });
+                }});
+  }
+
   static core::NodeSpec source(
       const std::string &name, int count, float first = 0, float step = 1) {
     return {name, "Source", {{"count", count}, {"first", first}, {"step", step}}};
@@ -352,23 +377,7 @@ TEST_F(SchedulerTest, RecordsAreThereBeforeTheirFrames) {
                   return OpResult::Ok;
                 });
               }});
-  register_fake(
-      registry, "Number",
-      SyncFake{
-          .infer =
-              [](auto, const auto &) {
-                auto result = contract(0, 1);
-                result.writes_records = {true};
-                return result;
-              },
-          .create =
-              [](auto, const auto &, const auto &) {
-                return std::make_unique<FunctionTask>(
-                    [next = uint64_t{0}](core::SyncCtx &ctx) mutable {
-                      ctx.output_records[0][0].sequence = next;
-                      return next++ < 5 ? OpResult::Ok : OpResult::Eof;
-                    });
-              }});
+  add_numbering(5);
   run(chain({{"A", "Number"}, {"Q", "Early"}, {"C", "Look"}}));
   EXPECT_EQ(seen, 5);
   EXPECT_EQ(unknown, 0);
@@ -404,6 +413,22 @@ TEST_F(SchedulerTest, EventsReachOnlyTheNamedNode) {
   EXPECT_EQ(answer->data.at("heard"), "stop");
   EXPECT_FALSE(runs.ui_try_receive().has_value());
   EXPECT_EQ(runs.stats().at("events_dropped"), 1);
+}
+
+TEST_F(SchedulerTest, WhatRecordsHoldIsLetGoBehindAQueueWhoseConsumerHasEnded) {
+  std::atomic<int> alive = 0;
+  int most = 0;
+  add_numbering(500, [&] {
+    most = std::max(most, ++alive);
+    return std::shared_ptr<void>(&alive, [&](void *) { --alive; });
+  });
+  core::GraphSpec spec;
+  spec.add_node("A", "Number").add_node("Q", "Foreign").add_node("few", "Sink", {{"take", 2}});
+  spec.add_node("all", "Sink", {{"name", "all"}}).connect("A", 0, "Q", 0).connect("A", 0, "all", 0);
+  spec.connect("Q", 0, "few", 0);
+  run(spec);
+  EXPECT_EQ(fakes.results("all").size(), 500u);
+  EXPECT_LT(most, 50);
 }
 
 }  // namespace holoflow::test
