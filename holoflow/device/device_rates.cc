@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "holoflow/core/error.hh"
+
 namespace holoflow::runtime {
 
 namespace {
@@ -12,14 +14,20 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double seconds_each = 0.1;
 constexpr size_t bytes_at_once = size_t{256} << 20;
-constexpr size_t beyond_the_caches = size_t{256} << 20;
+constexpr size_t beyond_the_caches = size_t{128} << 20;
 
 double measure_copies(
     Device &device, core::MemLoc to_location, core::MemLoc from_location, size_t bytes) {
   if (bytes == 0)
     return 0;
-  const MemoryBlock to(device, to_location, bytes);
-  const MemoryBlock from(device, from_location, bytes);
+  MemoryBlock to, from;
+  try {
+    to = MemoryBlock(device, to_location, bytes);
+    from = MemoryBlock(device, from_location, bytes);
+  } catch (const core::DeviceError &) {
+    device.clear_last_error();
+    return 0;
+  }
   const Stream stream(device);
   const size_t copies = std::clamp<size_t>(bytes_at_once / bytes, 4, 1000);
   const auto copy = [&] {

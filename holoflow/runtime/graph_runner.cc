@@ -234,7 +234,6 @@ public:
     frames.data = data;
     frames.desc = desc;
     frames.desc.offset = 0;  // `data` is the first element
-    frames.records = std::move(records);
     if (desc.mem_loc == core::MemLoc::Device) {
       bring_to_host(input, ready.value_or(nullptr));
     } else {
@@ -242,6 +241,7 @@ public:
         device().synchronize(*ready);
       frames.release = guard.hand_on();
     }
+    frames.records = std::move(records);
     switch (input.rim->push(std::move(frames))) {
     case IFrameInput::PushResult::Ok:
       return true;

@@ -126,7 +126,7 @@ private:
     std::vector<Mark> marks;
     size_t used = 0;
   };
-  static constexpr std::chrono::milliseconds sampling_interval{2};
+  static constexpr std::chrono::milliseconds sampling_interval{5};
   static constexpr size_t most_samples = 8;
   // Short iterations are timed now and then, and stand for those between.
   static constexpr std::chrono::microseconds long_iteration{100};

@@ -287,7 +287,9 @@ void Pipeline::profile() {
   scheduler.wait();
   std::printf("where the time of each section goes, in µs per iteration\n");
   for (const auto &[name, section] : scheduler.section_metrics()) {
-    const auto each = [&](double share) { return 1e6 * share / section.iterations_per_second; };
+    const auto each = [rate = section.iterations_per_second](double share) {
+      return 1e6 * share / rate;
+    };
     std::printf(
         "  %-10s %9.0f/s | host %.1f, upstream %.1f, downstream %.1f, device %.1f | of its stream: "
         "upload %.1f, compute %.1f, download %.1f | limiter: %s\n",

@@ -12,6 +12,7 @@
 
 #include "holoflow/core/error.hh"
 #include "holoflow/runtime/device.hh"
+#include "holoflow/runtime/device_rates.hh"
 
 namespace holoflow::runtime {
 namespace {
@@ -100,6 +101,15 @@ TEST_F(CudaDeviceTest, MemoryThatIsNotThereIsAnErrorAndNothingElseSuffers) {
           HasSubstr("GPU 0 (" + device_->name()), HasSubstr("of 1125899906842624 bytes failed"),
           HasSubstr("cudaErrorMemoryAllocation"))));
   EXPECT_TRUE(round_trip(*device_, 5));
+}
+
+TEST_F(CudaDeviceTest, RatesAreMeasuredWhereThereIsTheMemoryForThat) {
+  const auto rates = measure_device_rates(*device_, bytes, size_t{1} << 50);
+  EXPECT_GT(rates.to_device, 0.0);
+  EXPECT_EQ(rates.to_host, 0.0) << "nobody has a petabyte";
+  EXPECT_GT(rates.memory, 0.0);
+  EXPECT_EQ(measure_device_rates(*device_, 0, bytes).to_device, 0.0);
+  EXPECT_TRUE(round_trip(*device_, 5)) << "the device is as good as before";
 }
 
 TEST_F(CudaDeviceTest, CopiesKeepTheOrderOfTheStream) {

@@ -9,6 +9,7 @@
 
 #include "holoflow/core/error.hh"
 #include "holoflow/runtime/device.hh"
+#include "holoflow/runtime/device_rates.hh"
 
 namespace holoflow::runtime {
 namespace {
@@ -22,6 +23,13 @@ TEST(HostDevice, IsTheCpu) {
   EXPECT_EQ(host_device().index(), -1);
   EXPECT_FALSE(host_device().is_gpu());
   EXPECT_EQ(&host_device(), &host_device());
+}
+
+TEST(HostDevice, HasNoLink) {
+  const auto rates = measure_device_rates(host_device(), 1, 1);
+  EXPECT_EQ(rates.to_device, 0.0);
+  EXPECT_EQ(rates.to_host, 0.0);
+  EXPECT_EQ(rates.memory, 0.0);
 }
 
 TEST(HostDevice, MemoryIsAlignedUniqueAndWritable) {

@@ -416,11 +416,11 @@ TEST_F(SchedulerTest, EventsReachOnlyTheNamedNode) {
 }
 
 TEST_F(SchedulerTest, WhatRecordsHoldIsLetGoBehindAQueueWhoseConsumerHasEnded) {
-  std::atomic<int> alive = 0;
+  const auto alive = std::make_shared<std::atomic<int>>(0);  // shared: the last records die late
   int most = 0;
-  add_numbering(500, [&] {
-    most = std::max(most, ++alive);
-    return std::shared_ptr<void>(&alive, [&](void *) { --alive; });
+  add_numbering(500, [&most, alive] {
+    most = std::max(most, ++*alive);
+    return std::shared_ptr<void>(alive.get(), [alive](void *) { --*alive; });
   });
   core::GraphSpec spec;
   spec.add_node("A", "Number").add_node("Q", "Foreign").add_node("few", "Sink", {{"take", 2}});

@@ -17,7 +17,7 @@ struct DeviceRates {
 
 /// Measures: one rate after the other, many copies enqueued at once, about a third of a second in
 /// all. The link with copies of so many bytes each (0: not measured), the memory with copies larger
-/// than the caches. Zeros on the CPU.
+/// than the caches. 0 on the CPU, and where the memory to copy to and from is not there.
 ///
 /// Threads: any; nothing else should use the device meanwhile.
 /// Errors: core::DeviceError.
