@@ -144,7 +144,7 @@ void OutputPort::end_run(bool failed) {
 
 core::OpResult OutputPort::on_frames(runtime::OutputFrames &&frames) {
   std::unique_lock lock(mutex_);
-  not_full_.wait(lock, [this] {
+  timed_.wait(not_full_, lock, [this] {
     return queued_buffers_ < queue_limit || interrupted_ || flushing_ || !active_ ||
         flow_ != GST_FLOW_OK;
   });

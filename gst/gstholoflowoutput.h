@@ -70,6 +70,7 @@ public:
   core::OpResult on_frames(runtime::OutputFrames &&frames) override;
   void on_end(bool eof) override;
   void interrupt() noexcept override;
+  std::chrono::nanoseconds take_waiting_time() override { return timed_.take(); }
 
 private:
   // A buffer or an event; a CAPS event brings the layout of what follows.
@@ -105,6 +106,7 @@ private:
   const std::function<void(GstFlowReturn)> on_flow_;
   GstPad *pad_ = nullptr;
 
+  runtime::TimedWait timed_;  // the section's
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable not_full_;
   std::condition_variable not_empty_;

@@ -68,7 +68,7 @@ public:
 
   core::OpResult on_frames(OutputFrames &&frames) override {
     std::unique_lock lock(mutex_);
-    room_.wait(lock, [this] { return count_ < frames_.size() || interrupted_; });
+    timed_.wait(room_, lock, [this] { return count_ < frames_.size() || interrupted_; });
     if (interrupted_) {
       lock.unlock();
       frames.release();
@@ -98,6 +98,8 @@ public:
     room_.notify_all();
   }
 
+  std::chrono::nanoseconds take_waiting_time() override { return timed_.take(); }
+
   /// Nothing once the section has ended; `eof` then says whether everything came.
   std::optional<OutputFrames> pop(bool &eof) {
     std::unique_lock lock(mutex_);
@@ -117,6 +119,7 @@ private:
     return std::move(frames_[std::exchange(first_, (first_ + 1) % frames_.size())]);
   }
 
+  TimedWait timed_;  // the section's
   std::mutex mutex_;  // guards everything below; never held while a release callback runs
   std::condition_variable room_;
   std::condition_variable filled_;

@@ -53,6 +53,7 @@ void NodeRuntimes::add_node(
   auto node = std::make_unique<NodeRuntime>();
   node->plan = &plan;
   node->task = resources.tasks.at(plan.spec.name).get();
+  node->output = dynamic_cast<IFrameOutput *>(node->task);
   node->observer = dynamic_cast<IRunObserver *>(node->task);
   node->lender = dynamic_cast<IInputLender *>(node->task);
   if (plan.infer.kind == core::TaskKind::Sync) {

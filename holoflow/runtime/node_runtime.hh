@@ -36,6 +36,7 @@ struct NodeRuntime {
   NodeStorageAdapter *adapter = nullptr;
   std::unique_ptr<AsyncLink> link;  ///< asynchronous nodes only
   IRunObserver *observer = nullptr;  ///< null where the task does not ask
+  IFrameOutput *output = nullptr;  ///< null where frames do not leave the graph
   IInputLender *lender = nullptr;  ///< null where acquire_input has to be called
   std::vector<core::TView> inputs, outputs;
   /// By iteration in flight of the section that reads or writes them.

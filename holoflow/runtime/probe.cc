@@ -2,9 +2,9 @@
 // Times of a section.
 #include "holoflow/runtime/probe.hh"
 
-#include <utility>
-
+#include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace holoflow::runtime {
 
@@ -87,18 +87,29 @@ void Probe::start_sample() {
   sample_->used = 0;
 }
 
-void Probe::add_run(NodeRuntime &node, const char *phase, Clock::time_point begin) {
+// A clock other than ours measured the wait.
+void Probe::add_run(
+    NodeRuntime &node, const char *phase, Clock::time_point begin,
+    std::chrono::nanoseconds waited) {
   const auto end = last_ = Clock::now();
-  const auto duration = nanoseconds(end - begin);
+  const auto duration = nanoseconds(std::max(end - begin - waited, Clock::duration(0)));
   node.counters.duration_ns += weight_ * duration;
   counters.host_ns += weight_ * duration;
   if (trace_ != nullptr)
     trace_->add({node.plan->spec.name.c_str(), phase, SectionTrace::Row::Host, begin, end});
 }
 
-void Probe::add_wait(Wait wait, NodeRuntime *node, Clock::time_point begin) {
+void Probe::end_wait(Wait wait, NodeRuntime *node, Clock::time_point begin) {
   const auto end = last_ = Clock::now();
-  const auto duration = nanoseconds(end - begin);
+  add_wait(wait, node, end - begin);
+  if (trace_ != nullptr)
+    trace_->add(
+        {node != nullptr ? node->plan->spec.name.c_str() : "stream", "wait",
+         SectionTrace::Row::Host, begin, end});
+}
+
+void Probe::add_wait(Wait wait, NodeRuntime *node, std::chrono::nanoseconds waited) {
+  const auto duration = nanoseconds(waited);
   if (node != nullptr)
     node->counters.waited_ns += duration;
   switch (wait) {
@@ -112,10 +123,6 @@ void Probe::add_wait(Wait wait, NodeRuntime *node, Clock::time_point begin) {
     counters.device_wait_ns += duration;
     break;
   }
-  if (trace_ != nullptr)
-    trace_->add(
-        {node != nullptr ? node->plan->spec.name.c_str() : "stream", "wait",
-         SectionTrace::Row::Host, begin, end});
 }
 
 void Probe::mark(NodeRuntime *node) {

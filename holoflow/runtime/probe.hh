@@ -95,13 +95,18 @@ public:
   }
   /// A call of a task that began at `begin`.
   void ran(NodeRuntime &node, const char *phase, Clock::time_point begin) {
+    // A full queue of the application is no work, and counts in every iteration.
+    const auto waited =
+        node.output != nullptr ? node.output->take_waiting_time() : std::chrono::nanoseconds(0);
+    if (measuring_ && waited.count() > 0)
+      add_wait(Wait::Downstream, &node, waited);
     if (on_)
-      add_run(node, phase, begin);
+      add_run(node, phase, begin, waited);
   }
   /// The thread waited for something that `node` is about, null for the section's stream.
   void waited(Wait wait, NodeRuntime *node, Clock::time_point begin) {
     if (measuring_)
-      add_wait(wait, node, begin);
+      end_wait(wait, node, begin);
   }
   /// The node has enqueued work in this iteration.
   void enqueued(NodeRuntime &node) {
@@ -137,8 +142,11 @@ private:
   void start_iteration();
   void finish_iteration();
   void start_sample();
-  void add_run(NodeRuntime &node, const char *phase, Clock::time_point begin);
-  void add_wait(Wait wait, NodeRuntime *node, Clock::time_point begin);
+  void add_run(
+      NodeRuntime &node, const char *phase, Clock::time_point begin,
+      std::chrono::nanoseconds waited);
+  void end_wait(Wait wait, NodeRuntime *node, Clock::time_point begin);
+  void add_wait(Wait wait, NodeRuntime *node, std::chrono::nanoseconds duration);
   void mark(NodeRuntime *node);
   void read_finished(bool wait);
   void read(Sample &sample);

@@ -7,11 +7,15 @@
 #pragma once
 
 #include <array>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "holoflow/core/tasks.hh"
@@ -73,6 +77,28 @@ struct OutputFrames {
   std::function<void()> release;
 };
 
+/// Waits for a condition and remembers for how long; looks at no clock where nothing has to be
+/// waited for.
+///
+/// Threads: one.
+class TimedWait {
+public:
+  template <typename Condition>
+  void wait(
+      std::condition_variable &variable, std::unique_lock<std::mutex> &lock, Condition condition) {
+    if (condition())
+      return;
+    const auto begin = std::chrono::steady_clock::now();
+    variable.wait(lock, condition);
+    waited_ += std::chrono::steady_clock::now() - begin;
+  }
+  /// Since it was asked last.
+  [[nodiscard]] std::chrono::nanoseconds take() { return std::exchange(waited_, {}); }
+
+private:
+  std::chrono::nanoseconds waited_{0};
+};
+
 /// The application's side of an Output task. All calls come from the section's thread.
 class IFrameSink {
 public:
@@ -85,6 +111,8 @@ public:
   virtual void on_end(bool eof) = 0;
   /// Any thread: make a waiting on_frames return Cancelled.
   virtual void interrupt() noexcept = 0;
+  /// How long on_frames has waited for room since this was asked last.
+  [[nodiscard]] virtual std::chrono::nanoseconds take_waiting_time() { return {}; }
 };
 
 class IFrameOutput {
@@ -98,6 +126,8 @@ public:
   /// Before start(): whether a tensor with one record per frame leaves as that many OutputFrames of
   /// one frame each (the default), or as one with all records.
   virtual void set_split(bool split) { (void)split; }
+  /// How long execute has waited for the sink since this was asked last. The section's thread.
+  [[nodiscard]] virtual std::chrono::nanoseconds take_waiting_time() { return {}; }
 };
 
 /// Tasks that want to know when runs begin and end. begin_run: start()'s thread, before any section

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What a run says about itself: rates, shares, traces.
+#include <condition_variable>
 #include <latch>
+#include <mutex>
 #include <set>
+#include <thread>
 
 #include "../compiler/compile_fixture.hh"
+#include "holoflow/builtin_tasks.hh"
 #include "holoflow/runtime/metrics.hh"
 #include "holoflow/runtime/trace.hh"
 
@@ -220,6 +224,68 @@ TEST(SectionMetrics, ABusyStreamIsTheLimiterHoweverLongThreadsWait) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(1000 * spent).count());
   counters.upstream_ns = 2 * counters.download_ns;
   EXPECT_EQ(read().limiter, "download");
+}
+
+TEST(SectionMetrics, WaitingForTheApplicationIsDownstream) {
+  // Says that each frame waited for an hour.
+  class SlowSink final : public runtime::IFrameSink {
+  public:
+    OpResult on_frames(runtime::OutputFrames &&frames) override {
+      frames.release();
+      return OpResult::Ok;
+    }
+    void on_end(bool) override {}
+    void interrupt() noexcept override {}
+    std::chrono::nanoseconds take_waiting_time() override { return std::chrono::hours(1); }
+  } sink;
+  core::Registry registry;
+  register_builtin_tasks(registry);
+  const core::TDesc tensor({1, 2, 2}, core::DType::U8, core::MemLoc::Host);
+  const auto output =
+      runtime::Compiler(
+          registry, {.device = runtime::CompilerConfig::Device::Cpu, .inputs = {{"input", tensor}}})
+          .compile(core::GraphSpec::from_chain("copy", registry.keys()));
+  auto &tasks = output->resources.tasks;
+  dynamic_cast<runtime::IFrameOutput &>(*tasks.at("output")).set_sink(&sink);
+  auto &input = dynamic_cast<runtime::IFrameInput &>(*tasks.at("input"));
+  runtime::Scheduler scheduler(
+      output->graph, output->sections, output->resources, std::chrono::milliseconds(0));
+  (void)scheduler.metrics();
+  (void)scheduler.section_metrics();
+  scheduler.start();
+  const std::vector<std::byte> pixels(tensor.num_bytes());
+  for (int i = 0; i < 3; ++i) {
+    runtime::InputFrames frames;
+    frames.data = pixels.data();
+    frames.desc = tensor;
+    ASSERT_EQ(input.push(std::move(frames)), runtime::IFrameInput::PushResult::Ok);
+  }
+  input.end();
+  scheduler.wait();
+  const auto nodes = scheduler.metrics();
+  EXPECT_GT(nodes.at("output").waiting_share, 1.0);
+  const auto section = scheduler.section_metrics().begin()->second;
+  EXPECT_EQ(section.limiter, "downstream");
+  EXPECT_GT(section.downstream_share, section.host_share);
+}
+
+TEST(TimedWait, LooksAtNoClockWhereNothingHasToBeWaitedFor) {
+  std::mutex mutex;
+  std::condition_variable variable;
+  runtime::TimedWait timed;
+  std::unique_lock lock(mutex);
+  timed.wait(variable, lock, [] { return true; });
+  EXPECT_EQ(timed.take().count(), 0);
+  std::atomic<bool> done = false;
+  const std::jthread notifier([&] {
+    while (!done)
+      variable.notify_all();
+  });
+  int looks = 0;
+  timed.wait(variable, lock, [&] { return ++looks > 3; });
+  done = true;
+  EXPECT_GT(timed.take().count(), 0);
+  EXPECT_EQ(timed.take().count(), 0) << "asked twice";
 }
 
 }  // namespace holoflow::test

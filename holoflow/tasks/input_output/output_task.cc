@@ -27,8 +27,7 @@ core::TDesc one_frame_of(core::TDesc tensor) {
 
 OutputTask::OutputTask(
     core::TDesc input, bool owns_input, size_t slot_bytes, runtime::Device &device)
-    : input_(std::move(input)),
-      tensor_(std::make_shared<const core::TDesc>(packed_like(input_))),
+    : input_(std::move(input)), tensor_(std::make_shared<const core::TDesc>(packed_like(input_))),
       frame_(std::make_shared<const core::TDesc>(one_frame_of(*tensor_))), owns_input_(owns_input),
       pool_(std::make_shared<SlotPool>(
           device, std::max(slot_bytes, input_.offset + input_.num_bytes()), first_slots)) {}
@@ -158,6 +157,11 @@ OpResult OutputTask::execute(core::SyncCtx &ctx) {
 void OutputTask::interrupt() noexcept {
   if (runtime::IFrameSink *sink = sink_)
     sink->interrupt();
+}
+
+std::chrono::nanoseconds OutputTask::take_waiting_time() {
+  runtime::IFrameSink *sink = sink_;
+  return sink != nullptr ? sink->take_waiting_time() : std::chrono::nanoseconds(0);
 }
 
 void OutputTask::begin_run() {

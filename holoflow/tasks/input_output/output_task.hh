@@ -13,7 +13,8 @@
 namespace holoflow::tasks {
 
 /// Where the task owns its input the graph writes into the very slot that the application gets;
-/// several may be acquired before the first is executed. Where it yielded, or where the input is no packed view, the tensor is copied into a slot.
+/// several may be acquired before the first is executed. Where it yielded, or where the input is no
+/// packed view, the tensor is copied into a slot.
 ///
 /// Emission: with one record per frame (rank ≥ 3) every frame leaves by itself, as [1, …], unless
 /// set_split(false) was called; frames of overlapping windows leave once, padding never. Otherwise
@@ -40,6 +41,7 @@ public:
   const core::TDesc &tensor() const override { return *tensor_; }
   size_t record_count() const override;
   void set_split(bool split) override { split_ = split; }
+  std::chrono::nanoseconds take_waiting_time() override;
 
   void begin_run() override;
   void end_of_section(bool eof) override;
@@ -63,7 +65,8 @@ private:
   const std::shared_ptr<const core::TDesc> frame_;  // one frame of it
   const bool owns_input_;
   std::shared_ptr<runtime::SlotPool> pool_;  // shared with the slots that the application holds
-  std::vector<runtime::SlotPool::Slot *> acquired_;  // oldest first: sections may run ahead of execute
+  std::vector<runtime::SlotPool::Slot *>
+      acquired_;  // oldest first: sections may run ahead of execute
   std::atomic<runtime::IFrameSink *> sink_ = nullptr;
   bool split_ = true;
   std::optional<uint64_t> newest_;  // highest sequence number that left
