@@ -9,6 +9,7 @@
 #include "holoflow/builtin_tasks.hh"
 #include "holoflow/runtime/device_rates.hh"
 #include "holoflow/tools/command.hh"
+#include "holoflow/tools/copy_loop.hh"
 #include "holoflow/tools/frame_files.hh"
 #include "holoflow/tools/graph_arguments.hh"
 #include "holoflow/tools/graph_bench.hh"
@@ -28,8 +29,11 @@ struct BenchArguments {
   std::string json;
 };
 
+constexpr double idle_seconds = 0.3;
+
 /// Rates of the GPU, and what of those of its link the graph's frames took.
 struct DeviceUse {
+  double copy_loop = 0;  ///< frames per second where they are only copied
   runtime::DeviceRates rates;
   double share_to_device = 0;
   double share_to_host = 0;
@@ -40,6 +44,7 @@ struct BenchResult {
   size_t frames = 0;  ///< of each Input and repetition
   std::vector<double> frames_per_second, busy_cores, latencies_us;
   GraphFigures last;
+  double idle_cores = 0;
   GraphFigures measured;  ///< one more repetition, with the metrics of the scheduler
   std::optional<DeviceUse> use;
 };
@@ -67,10 +72,17 @@ double measured_ratio(const BenchResult &result) {
   return rate_of(result.measured) / median(result.frames_per_second);
 }
 
+/// What the graph reaches of a loop that only copies.
+double copy_ratio(const BenchResult &result) {
+  return median(result.frames_per_second) / result.use->copy_loop;
+}
+
 // The link with copies of a frame.
 DeviceUse measure_use(runtime::Device &device, const GraphFigures &run) {
   const auto mean = [](size_t bytes, size_t frames) { return frames == 0 ? 0 : bytes / frames; };
   DeviceUse use;
+  use.copy_loop =
+      copy_loop(device, mean(run.bytes_in, run.frames_in), mean(run.bytes_out, run.frames_in));
   use.rates = runtime::measure_device_rates(
       device, mean(run.bytes_in, run.frames_in), mean(run.bytes_out, run.frames_out));
   const auto share = [&](size_t bytes, double rate) {
@@ -102,6 +114,7 @@ BenchResult measure(const LoadedGraph &loaded, const BenchArguments &arguments) 
     result.busy_cores.push_back(result.last.busy_cores);
     result.latencies_us.insert(result.latencies_us.end(), latencies.begin(), latencies.end());
   }
+  result.idle_cores = bench.idle_cores(idle_seconds);
   result.device = bench.device_name();
   if (bench.device_index() >= 0)
     result.use = measure_use(runtime::cuda_device(bench.device_index()), result.last);
@@ -133,7 +146,14 @@ std::string to_text(const LoadedGraph &loaded, const BenchResult &result) {
   text += fmt::format(
       "frames per second: {:.0f} ({:.0f} to {:.0f})\n", rates.at("median").get<double>(),
       rates.at("minimum").get<double>(), rates.at("maximum").get<double>());
-  text += fmt::format("busy cores: {:.2f}\n", median(result.busy_cores));
+  if (const auto &use = result.use)
+    text += fmt::format(
+        "copies alone, by a loop written by hand: {:.0f} frames per second, of which the graph "
+        "reaches {:.0f} %\n",
+        use->copy_loop, copy_ratio(result) * 100);
+  text += fmt::format(
+      "busy cores: {:.2f}; {:.4f} while it waits for frames\n", median(result.busy_cores),
+      result.idle_cores);
   if (!result.latencies_us.empty())
     text += fmt::format(
         "latency from push to pop: median {:.0f} µs, 99 % below {:.0f} µs\n",
@@ -168,6 +188,7 @@ nlohmann::json to_json(
   report["repetitions"] = result.frames_per_second.size();
   report["frames_per_second"] = summary(result.frames_per_second);
   report["busy_cores"] = summary(result.busy_cores);
+  report["idle_cores"] = result.idle_cores;
   report["latency_us"] = nullptr;
   if (!result.latencies_us.empty())
     report["latency_us"] = {
@@ -181,8 +202,9 @@ nlohmann::json to_json(
   report["metrics"]["frames_per_second"] = rate_of(result.measured);
   report["metrics"]["ratio_to_unmeasured"] = measured_ratio(result);
   report["link"] = nullptr;
-  report["memory"] = nullptr;
+  report["memory"] = report["copy_loop"] = nullptr;
   if (const auto &use = result.use) {
+    report["copy_loop"] = {{"frames_per_second", use->copy_loop}, {"ratio", copy_ratio(result)}};
     report["link"] = {
         {"to_device_bytes_per_second", use->rates.to_device},
         {"to_host_bytes_per_second", use->rates.to_host},

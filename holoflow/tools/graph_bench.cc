@@ -160,9 +160,17 @@ GraphFigures GraphBench::run(const RunLength &length) {
   return run(length, nullptr);
 }
 
-GraphFigures GraphBench::run_measured(
-    const RunLength &length, const runtime::DeviceRates &rates) {
+GraphFigures GraphBench::run_measured(const RunLength &length, const runtime::DeviceRates &rates) {
   return run(length, &rates);
+}
+
+double GraphBench::idle_cores(double seconds) {
+  auto runner = runtime::GraphRunner::from_spec(graph_, config_);
+  const Stopwatch stopwatch;
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  const double cores = stopwatch.busy_cores();
+  runner.stop();
+  return cores;
 }
 
 GraphFigures GraphBench::run(

@@ -48,6 +48,9 @@ public:
   [[nodiscard]] GraphFigures run_measured(
       const RunLength &length, const runtime::DeviceRates &rates);
 
+  /// Cores that are busy while the graph waits for its first frame, over so many seconds.
+  [[nodiscard]] double idle_cores(double seconds);
+
   /// Of the last run.
   [[nodiscard]] const std::string &device_name() const { return device_name_; }
   /// The GPU's index, -1 on the CPU.

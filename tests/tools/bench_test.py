@@ -47,9 +47,26 @@ class Bench(CommandTest):
         self.assertGreater(report["frames_per_second"]["minimum"], 0)
         self.assertGreater(report["latency_us"]["median"], 0)
         self.assertGreaterEqual(report["latency_us"]["percent_99"], report["latency_us"]["median"])
-        self.assertIsNone(report["link"])
+        self.assertGreaterEqual(report["idle_cores"], 0)
+        for figure in ("link", "memory", "copy_loop"):
+            self.assertIsNone(report[figure], "there is no GPU")
         for field in ("program", "version", "date", "machine", "graph", "repetitions"):
             self.assertIn(field, report)
+
+    def test_on_a_gpu_copies_alone_are_measured_too(self):
+        result = self.holoflow("bench", "upload ! batchqueue ! download", "--device", "cuda", "--size", "16x16",
+                               "--frames", "12", "--repetitions", "1", "--json", "report.json")
+        if "no CUDA" in result.stderr:
+            self.skipTest(result.stderr)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("copies alone, by a loop written by hand: ", result.stdout)
+        report = json.loads((self.folder / "report.json").read_text())
+        self.assertGreater(report["copy_loop"]["frames_per_second"], 0)
+        self.assertGreater(report["copy_loop"]["ratio"], 0)
+        self.assertGreater(report["link"]["to_device_bytes_per_second"], 0)
+        self.assertGreater(report["memory"]["bytes_per_second"], 0)
+        sections = report["metrics"]["sections"].values()
+        self.assertGreater(sum(section["to_host_rate_share"] for section in sections), 0)
 
     def test_every_frame_is_in_every_ledger(self):
         report = self.report("batchqueue output_size=4 output_stride=2 ! copy", "--size", "8x8", "--frames", "10")
