@@ -424,6 +424,23 @@ TEST(Input, TakesItsTensorFromTheContextAndMultipliesItByBatch) {
   EXPECT_EQ(infer.writes_records, std::vector<bool>{true});
 }
 
+TEST(Input, FramesOfThreeOrFourValuesPerPixelAreColour) {
+  const auto channel_axis = [](const TDesc &tensor) -> std::optional<int> {
+    const auto media = infer_input(tensor, {}).output_descs[0].media;
+    return media ? media->channel_axis : std::nullopt;
+  };
+  const auto host = [](std::vector<size_t> shape) {
+    return TDesc(std::move(shape), DType::U8, MemLoc::Host);
+  };
+  EXPECT_EQ(channel_axis(host({1, 8, 8, 3})), 3);
+  EXPECT_EQ(channel_axis(host({2, 8, 8, 4})), 3);
+  EXPECT_EQ(channel_axis(host({1, 8, 8, 5})), std::nullopt);
+  EXPECT_EQ(channel_axis(host({1, 8, 3})), std::nullopt) << "a picture three pixels wide";
+  TDesc told = host({1, 8, 8, 3});
+  told.media = core::MediaInfo{.channel_axis = 1};
+  EXPECT_EQ(channel_axis(told), 1);
+}
+
 TEST(Input, RefusesWhatDoesNotFitItsParams) {
   const TDesc colour({1, 2, 3, 4}, DType::U8, MemLoc::Host);
   EXPECT_THAT(

@@ -59,6 +59,17 @@ void check_as(const nlohmann::json &as, const TDesc &tensor) {
         "; change \"as\" or what Config::inputs says of this node");
 }
 
+// Frames that come without a word on their axes, from a .npy file or a program.
+void annotate_channels(TDesc &tensor) {
+  const bool known =
+      tensor.media && (tensor.media->channel_axis || !tensor.media->pixel_format.empty());
+  if (known || tensor.rank() != 4 || (tensor.shape[3] != 3 && tensor.shape[3] != 4))
+    return;
+  if (!tensor.media)
+    tensor.media.emplace();
+  tensor.media->channel_axis = 3;
+}
+
 InferResult infer_input(
     const InferContext &context, std::span<const TDesc>, const nlohmann::json &params) {
   const TDesc &one = configured_tensor(context);
@@ -81,6 +92,7 @@ InferResult infer_input(
     tensor = TDesc(shape, one.dtype, MemLoc::Host);
     tensor.media = one.media;
   }
+  annotate_channels(tensor);
   if (frame_count(tensor) == 0)
     throw std::invalid_argument("expected at least one frame, got " + core::to_string(tensor));
   InferResult result;
