@@ -103,6 +103,25 @@ bool offers_raw(GstCaps *filter) {
   return false;
 }
 
+// What the caps of the graph's one Input leave of `caps`.
+CapsPtr as_input_allows(const GraphModel &model, CapsPtr caps) {
+  const auto &restricted = model.inputs().front().caps;
+  const CapsPtr allowed(restricted.empty() ? nullptr : gst_caps_from_string(restricted.c_str()));
+  return allowed == nullptr ? std::move(caps) : intersect(caps.get(), allowed.get());
+}
+
+// Downstream does not take what the graph makes.
+core::Error refused_downstream(const GstCaps *made) {
+  const TextPtr text(gst_caps_to_string(made));
+  const GstStructure *structure = gst_caps_get_structure(made, 0);
+  return core::Error(
+      std::string("downstream of holoflowbin does not take what the graph makes, ") + text.get() +
+      (gst_structure_has_name(structure, "video/x-raw")
+           ? "; insert \"videoconvert\" behind holoflowbin"
+           : "; let the graph end in U8 or U16 pictures (\"Abs\", \"Conversion\"), or link an "
+             "element that takes tensors"));
+}
+
 // Once for each life between READY and PAUSED: negotiation fails upstream, where nobody knows why.
 void explain_empty(BinState &state, const GraphModel &model, GstPad *sink, GstCaps *filter) {
   if (filter == nullptr || !offers_raw(filter) || !state.stream.first_explanation())
@@ -110,13 +129,10 @@ void explain_empty(BinState &state, const GraphModel &model, GstPad *sink, GstCa
   std::vector<core::Error> faults;
   for (const CapsRow *row : model.accepted_rows()) {
     if (!takes_fixed_size(model, *row, filter) ||
-        !gst_caps_can_intersect(row_caps(*row).get(), filter))
+        !gst_caps_can_intersect(as_input_allows(model, row_caps(*row)).get(), filter))
       continue;
-    const CapsPtr made = open_output_caps(model.infer_row(*row).inference->layout, true);
-    const TextPtr text(gst_caps_to_string(made.get()));
-    faults.emplace_back(
-        std::string("downstream of holoflowbin does not take what the graph makes, ") + text.get() +
-        "; insert \"videoconvert\" behind holoflowbin");
+    faults.push_back(
+        refused_downstream(open_output_caps(model.infer_row(*row).inference->layout, true).get()));
     break;
   }
   if (faults.empty()) {
@@ -178,11 +194,7 @@ CapsPtr sink_caps(BinState &state, GstPad *sink, GstCaps *filter) {
           caps.release(),
           as_downstream_allows(*row, model->infer_row(*row), downstream.get()).release()));
     }
-    const auto &restricted = model->inputs().front().caps;
-    if (const CapsPtr allowed(
-            restricted.empty() ? nullptr : gst_caps_from_string(restricted.c_str()));
-        allowed != nullptr)
-      caps = intersect(caps.get(), allowed.get());
+    caps = as_input_allows(*model, std::move(caps));
   }
   if (!state.stream.is_started())
     append_anything(caps, sink);

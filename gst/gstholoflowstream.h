@@ -99,6 +99,7 @@ private:
   void discard_run();
   void keep_trace();
   void write_trace();
+  void warn_of_trace(const std::string &fault);
   void count_run();
   static Totals count(const std::map<std::string, runtime::NodeLedger> &ledger, const Run &run);
   void request_stop();

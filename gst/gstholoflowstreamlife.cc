@@ -29,12 +29,21 @@ void Stream::set_model(std::shared_ptr<const GraphModel> model) {
 
 void Stream::start() {
   output_.reset_count();
-  std::lock_guard lock(state_mutex_);
-  trace_.start(model_->settings().trace_location);
-  started_ = true;
-  flushing_ = failed_ = explained_ = false;
-  totals_ = {};
-  dropped_ = 0;
+  std::string trace_fault;
+  {
+    std::lock_guard lock(state_mutex_);
+    try {
+      trace_.start(model_->settings().trace_location);
+    } catch (const std::exception &error) {
+      trace_fault = error.what();
+    }
+    started_ = true;
+    flushing_ = failed_ = explained_ = false;
+    totals_ = {};
+    dropped_ = 0;
+  }
+  if (!trace_fault.empty())
+    warn_of_trace(trace_fault);
 }
 
 bool Stream::is_started() const {
@@ -166,10 +175,14 @@ void Stream::write_trace() {
   try {
     trace_.write();
   } catch (const std::exception &error) {
-    post_warning(
-        element_, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_WRITE, error.what(),
-        "trace-location names it");
+    warn_of_trace(error.what());
   }
+}
+
+void Stream::warn_of_trace(const std::string &fault) {
+  post_warning(
+      element_, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_WRITE, fault,
+      "there will be no trace of this run");
 }
 
 void Stream::drain() {

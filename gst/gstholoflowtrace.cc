@@ -21,6 +21,22 @@ void TraceLog::start(const std::string &file) {
   origin_ = std::chrono::steady_clock::now();
   parts_.clear();
   bytes_ = 0;
+  if (is_on())
+    try_to_open();
+}
+
+// Before the run: who looks at the bus when it is over?
+void TraceLog::try_to_open() {
+  std::error_code error;
+  const bool is_new = !std::filesystem::exists(file_, error);
+  try {
+    (void)open(std::ios::app);
+  } catch (...) {
+    file_.clear();
+    throw;
+  }
+  if (is_new)
+    std::filesystem::remove(file_, error);
 }
 
 void TraceLog::add_compile(const runtime::CompileReport &report) {
@@ -52,14 +68,27 @@ void TraceLog::add(const nlohmann::json &events) {
 void TraceLog::write() const {
   if (parts_.empty())
     return;
-  std::ofstream file(file_);
+  auto file = open(std::ios::trunc);
   file << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
   for (size_t i = 0; i < parts_.size(); ++i)
     file << (i == 0 ? "" : ",\n") << parts_[i];
   file << "\n]}\n";
   file.close();
   if (!file)
-    throw std::runtime_error("the trace \"" + file_.string() + "\" cannot be written");
+    refuse();
+}
+
+std::ofstream TraceLog::open(std::ios::openmode mode) const {
+  std::ofstream file(file_, mode);
+  if (!file)
+    refuse();
+  return file;
+}
+
+void TraceLog::refuse() const {
+  throw std::runtime_error(
+      "trace-location: expected a file that can be written, got \"" + file_.string() +
+      "\"; name another one");
 }
 
 }  // namespace holoflow::gst

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "holoflow/runtime/compiler.hh"
@@ -22,7 +23,8 @@ public:
   /// Spans that each section of a run keeps, the newest.
   static constexpr size_t spans_of_a_section = 50'000;
 
-  /// Forgets what was kept. "": nothing is recorded.
+  /// Forgets what was kept. "": nothing is recorded, and so it is after it has thrown
+  /// std::runtime_error, because the file cannot be written.
   void start(const std::string &file);
   [[nodiscard]] bool is_on() const { return !file_.empty(); }
 
@@ -35,6 +37,9 @@ public:
   void write() const;
 
 private:
+  void try_to_open();
+  [[nodiscard]] std::ofstream open(std::ios::openmode mode) const;
+  [[noreturn]] void refuse() const;
   void add(const nlohmann::json &events);
 
   std::filesystem::path file_;

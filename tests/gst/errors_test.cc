@@ -229,6 +229,26 @@ TEST(Errors, AFormatThatDownstreamCannotTakeIsExplained) {
   EXPECT_THAT(warnings[0].text, HasSubstr("insert \"videoconvert\" behind holoflowbin"));
 }
 
+TEST(Errors, ANegotiationThatFailsSaysWhoseCapsDoNotFit) {
+  const auto warning_of = [](const std::string &graph) {
+    Pipeline pipeline(
+        "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width=64,height=48 ! "
+        "holoflowbin name=h graph=" +
+        escaped(graph) + " ! videoconvert ! fakesink");
+    EXPECT_TRUE(pipeline.run());
+    const auto warnings = pipeline.messages_of(GST_MESSAGE_WARNING);
+    return warnings.size() == 1 ? warnings[0].text : std::to_string(warnings.size()) + " warnings";
+  };
+  EXPECT_THAT(
+      warning_of(
+          R"({"nodes": {"in": {"type": "Input", "params": {"caps": "video/x-raw,width=640"}},
+              "out": {"type": "Output"}}, "edges": ["in -> out"]})"),
+      HasSubstr("node \"in\" (Input): expected \"video/x-raw,width=640\", got video/x-raw"));
+  EXPECT_THAT(
+      warning_of("conversion target=F32 ! fft2"),
+      HasSubstr("let the graph end in U8 or U16 pictures"));
+}
+
 // A task that throws: the error first, then EOS, and upstream gets an error.
 TEST(Errors, AFailingTaskEndsTheStreamWithOneError) {
   for (const char *chain : {"failat99", "batchqueue ! failat99 ! batchqueue"}) {
