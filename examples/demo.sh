@@ -42,7 +42,7 @@ else
 fi
 if [ ! -f "$build/build.ninja" ]; then
   mkdir -p build
-  meson setup "$build" --buildtype=release -Dtests=disabled -Dbenchmarks=disabled "${cuda[@]}" \
+  meson setup "$build" --buildtype=release -Dtests=disabled "${cuda[@]}" \
     >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
 fi
 ninja -C "$build" | tail -1

@@ -88,7 +88,7 @@ TEST(Examples, EveryGraphRuns) {
     ASSERT_NO_THROW(runs(text_of(entry.path())));
     ++graphs;
   }
-  EXPECT_GE(graphs, 5);
+  EXPECT_GE(graphs, 7);
 }
 
 constexpr int pixel_count = 6 * 7;
@@ -126,35 +126,56 @@ std::vector<double> doppler_reference(int first_frame) {
   return grey;
 }
 
-void check_doppler(runtime::CompilerConfig::Device device) {
+using Device = runtime::CompilerConfig::Device;
+
+/// What the graph makes of frames that flicker.
+std::vector<std::vector<int>> pictures_of(
+    const std::string &graph, int frame_count, Device device = Device::Cpu) {
   const core::TDesc frame({1, 6, 7}, core::DType::U8, core::MemLoc::Host);
-  const runtime::CompilerConfig config{.device = device, .inputs = {{"in", frame}}};
   std::vector<std::vector<uint8_t>> frames;  // lent to the runner, so they outlive it
-  for (int t = 0; t < window_size + 2 * 32; ++t)
+  for (int t = 0; t < frame_count; ++t)
     frames.push_back(flicker(t));
-  auto runner =
-      runtime::GraphRunner::from_file(root() / "examples" / "graphs" / "doppler.json", config);
+  auto runner = runtime::GraphRunner::from_file(
+      root() / "examples" / "graphs" / graph, {.device = device, .inputs = {{"in", frame}}});
   std::jthread feeder([&] {
     for (const std::vector<uint8_t> &pixels : frames)
       EXPECT_TRUE(runner.push("in", pixels.data(), frame));
     runner.end();
   });
-  int window = 0;
+  std::vector<std::vector<int>> pictures;
   while (const auto image = runner.pop("out")) {
-    SCOPED_TRACE("window " + std::to_string(window));
-    ASSERT_EQ(image->desc().shape, frame.shape);
-    ASSERT_EQ(image->desc().dtype, core::DType::U8);
+    EXPECT_EQ(image->desc().shape, frame.shape);
+    EXPECT_EQ(image->desc().dtype, core::DType::U8);
     EXPECT_EQ(image->records().size(), 1u);
-    const std::vector<double> want = doppler_reference(window * 32);
-    for (int i = 0; i < pixel_count; ++i)
-      EXPECT_NEAR(std::to_integer<int>(image->data()[i]), want[i], 0.51) << "pixel " << i;
-    ++window;
+    auto &values = pictures.emplace_back();
+    for (size_t i = 0; i < image->desc().num_bytes(); ++i)
+      values.push_back(std::to_integer<int>(image->data()[i]));
   }
-  EXPECT_EQ(window, 3);
+  return pictures;
+}
+
+/// `reference(n)` is the n-th picture, before it was rounded.
+template <typename Reference>
+void expect_pictures(
+    const std::vector<std::vector<int>> &pictures, size_t count, Reference reference) {
+  ASSERT_EQ(pictures.size(), count);
+  for (size_t n = 0; n < count; ++n) {
+    SCOPED_TRACE("picture " + std::to_string(n));
+    const std::vector<double> want = reference(static_cast<int>(n));
+    ASSERT_EQ(pictures[n].size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i)
+      EXPECT_NEAR(pictures[n][i], want[i], 0.51) << "pixel " << i;
+  }
+}
+
+void check_doppler(Device device) {
+  expect_pictures(pictures_of("doppler.json", window_size + 2 * 32, device), 3, [](int n) {
+    return doppler_reference(n * 32);
+  });
 }
 
 TEST(Examples, DopplerShowsWhatPlainLoopsCompute) {
-  check_doppler(runtime::CompilerConfig::Device::Cpu);
+  check_doppler(Device::Cpu);
 }
 TEST(Examples, DopplerShowsWhatPlainLoopsComputeOnCuda) {
   try {
@@ -162,7 +183,30 @@ TEST(Examples, DopplerShowsWhatPlainLoopsComputeOnCuda) {
   } catch (const core::DeviceError &error) {
     GTEST_SKIP() << error.what();
   }
-  check_doppler(runtime::CompilerConfig::Device::Cuda);
+  check_doppler(Device::Cuda);
+}
+
+TEST(Examples, DifferenceIsThatOfEachFrameAndTheOneBefore) {
+  expect_pictures(pictures_of("difference.json", 40), 39, [](int n) {
+    const std::vector<uint8_t> older = flicker(n), newer = flicker(n + 1);
+    std::vector<double> sizes;
+    for (size_t i = 0; i < newer.size(); ++i)
+      sizes.push_back(std::abs(newer[i] - older[i]));
+    return sizes;
+  });
+}
+
+TEST(Examples, BackgroundIsTheMeanOfTheFramesThatEndWithThisOne) {
+  constexpr int window = 16;
+  expect_pictures(pictures_of("background.json", 40), 40 - window + 1, [](int n) {
+    std::vector<double> sizes(pixel_count, 0);
+    for (int t = n; t < n + window; ++t)
+      for (int i = 0; i < pixel_count; ++i)
+        sizes[i] += flicker(t)[i] / static_cast<double>(window);
+    for (int i = 0; i < pixel_count; ++i)
+      sizes[i] = std::abs(flicker(n + window - 1)[i] - sizes[i]);
+    return sizes;
+  });
 }
 
 TEST(Examples, EveryGraphInTheDocsRuns) {

@@ -4,7 +4,7 @@
 
 Installs the build into a folder of its own, then builds with g++ and clang++, warnings as errors:
 tests/api (tasks written for the first task model), examples/own_task.cc and every program of
-docs/writing-a-task.md. The CUDA program is built where nvcc is, and run where a GPU is.
+docs/cpp.md and docs/writing-a-task.md. The CUDA program is built where nvcc is, and run where a GPU is.
 """
 import os
 import re
@@ -47,13 +47,13 @@ def programs(folder):
     """Name and source file of each program."""
     yield ROOT / "tests" / "api" / "host.cc"
     yield ROOT / "examples" / "own_task.cc"
-    page = ROOT / "docs" / "writing-a-task.md"
-    blocks = BLOCK.findall(page.read_text())
-    assert len(blocks) >= 2, f"{page} has lost its programs"
-    for name, code in blocks:
-        path = folder / name
-        path.write_text(code)
-        yield path
+    for page in (ROOT / "docs" / "cpp.md", ROOT / "docs" / "writing-a-task.md"):
+        blocks = BLOCK.findall(page.read_text())
+        assert len(blocks) >= 2, f"{page} has lost its programs"
+        for name, code in blocks:
+            path = folder / name
+            path.write_text(code)
+            yield path
 
 
 def nvcc():
@@ -80,7 +80,7 @@ def main():
             for source in sources:
                 program = folder / f"{source.stem}-{compiler.replace('+', 'p')}"
                 run(compiler, "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", source, "-o", program, *flags)
-                run(program, env=env)
+                run(program, env=env)  # a program that waits for ever fails
         if list(prefix.rglob("libholoflow-cuda.so")) and nvcc():
             program = folder / "cuda"
             run(nvcc(), "-std=c++20", "-arch=sm_90", "-ccbin", "g++", "--Werror", "all-warnings",

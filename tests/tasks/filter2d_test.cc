@@ -237,7 +237,7 @@ TEST(Filter2D, RefusesWrongParams) {
   const Array picture = f32({1, 2, 2}, {1, 2, 3, 4});
   EXPECT_EQ(
       refusal("Filter2D", {}, {picture}),
-      "param \"r_outer\" is required: expected a number (radius up to which frequencies pass, "
+      "param \"r_outer\" is required: expected a number (radius below which frequencies pass, "
       "in periods per picture)");
   EXPECT_EQ(
       refusal("Filter2D", {{"r_outer", -1}}, {picture}),

@@ -53,7 +53,8 @@ InferResult infer_dual_reader(
 void register_dual_reader(core::Registry &registry) {
   TaskSpec spec;
   spec.type = "DualReaderBatchQueue";
-  spec.doc = "Gives each frame together with the one half a window before it.";
+  spec.doc = "Gives each frame together with an earlier one: the middle of the window_size frames "
+             "that end with it.";
   spec.inputs = {{"frame", "one frame"}};
   spec.outputs = {
       {"current", "the frame, packed"},
@@ -66,7 +67,12 @@ void register_dual_reader(core::Registry &registry) {
        .doc = "frames that fit, at least",
        .default_value = 4,
        .minimum = 1},
-      {.name = "window_size", .types = Int, .doc = "frames of the window", .minimum = 1}};
+      {.name = "window_size",
+       .types = Int,
+       .doc =
+           "frames of the window, the delay being (window_size − 1) / 2: 3 gives the frame before, "
+           "5 the one before that; 1 and 2 give the frame twice",
+       .minimum = 1}};
   spec.infer = infer_dual_reader;
   spec.make_async = [](const MakeArgs<core::AsyncCreateCtx> &args) {
     return make_dual_reader(

@@ -76,14 +76,23 @@ ParamSpec length_param(const std::string &name, const std::string &doc) {
 TaskSpec filter2d_spec() {
   TaskSpec spec;
   spec.type = "Filter2D";
-  spec.doc = "Keeps a ring of spatial frequencies of each picture";
+  spec.doc =
+      "Keeps a ring of spatial frequencies of each picture: those at a distance r from the "
+      "zero frequency with r_inner ≤ r < r_outer, and beyond both radii an edge that follows "
+      "a quarter of a cosine.";
   spec.inputs = {{.name = "input", .doc = "", .dtypes = {DType::F32, DType::CF32}}};
   spec.outputs = {{.name = "output", .doc = "packed, of the input's shape and element type"}};
   spec.params = {
-      length_param("r_outer", "radius up to which frequencies pass"),
-      length_param("r_inner", "radius up to which frequencies are removed"),
-      length_param("s_inner", "width of the edge beyond r_inner, 0 for a step"),
-      length_param("s_outer", "width of the edge beyond r_outer, 0 for a step"),
+      length_param("r_outer", "radius below which frequencies pass"),
+      length_param("r_inner", "radius below which frequencies are removed"),
+      length_param(
+          "s_inner",
+          "width of the edge beyond r_inner, where the factor rises from 0 to 1 as "
+          "1 − cos(π/2 · (r − r_inner) / s_inner); 0 for a step"),
+      length_param(
+          "s_outer",
+          "width of the edge beyond r_outer, where the factor falls from 1 to 0 as "
+          "cos(π/2 · (r − r_outer) / s_outer); 0 for a step"),
   };
   for (ParamSpec &param : spec.params)
     if (param.name != "r_outer")
