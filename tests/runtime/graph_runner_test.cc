@@ -165,6 +165,30 @@ TEST(GraphRunner, OutputTensorsOutliveTheRunner) {
   }
   ASSERT_TRUE(kept.has_value());
   EXPECT_THAT(bytes_of(*kept), ElementsAre(0, 0));
+  EXPECT_EQ(kept->desc(), TDesc({1, 1, 2}, DType::U8, MemLoc::Host));
+  ASSERT_EQ(kept->records().size(), 1u);
+  EXPECT_EQ(kept->records()[0].sequence, 0u);
+}
+
+TEST(GraphRunner, WhatRecordsHoldIsLetGoWithTheTensor) {
+  GraphRunner runner = GraphRunner::from_chain("copy", cpu());
+  const auto held = std::make_shared<int>(1);
+  FrameRecord record;
+  record.owner = held;
+  const std::vector<std::byte> pixels(2);
+  ASSERT_TRUE(
+      runner.push("input", pixels.data(), TDesc({1, 1, 2}, DType::U8, MemLoc::Host), {record}));
+  record.owner = nullptr;
+  runner.end();
+  {
+    const auto tensor = runner.pop("output");
+    ASSERT_TRUE(tensor.has_value());
+    EXPECT_EQ(tensor->records()[0].owner, held);
+  }
+  EXPECT_FALSE(runner.pop("output").has_value());
+  runner.scheduler().wait();
+  // The records of the graph's own tensors are all that is left.
+  EXPECT_LE(held.use_count(), 3);
 }
 
 TEST(GraphRunner, CountsWhatEnteredAndLeft) {
@@ -316,6 +340,44 @@ TEST(GraphRunner, TakesDeviceMemory) {
   const auto tensor = runner.pop("output");
   ASSERT_TRUE(tensor.has_value());
   EXPECT_THAT(bytes_of(*tensor), ElementsAre(7, 8));
+}
+
+TEST(GraphRunner, TakesDeviceMemoryOfAnyNumberOfFrames) {
+  try {
+    (void)cuda_device();
+  } catch (const core::DeviceError &error) {
+    GTEST_SKIP() << error.what();
+  }
+  CompilerConfig config = cpu();
+  config.device = CompilerConfig::Device::Cuda;
+  GraphRunner runner = GraphRunner::from_chain("upload ! download", config);
+  Device &device = cuda_device();
+  constexpr size_t most = 4;
+  const MemoryBlock block(device, MemLoc::Device, 2 * most);
+  const Stream stream(device);
+  size_t frames = 0;
+  std::jthread pusher([&] {
+    // Up and down again, so that memory of earlier pushes is too small and too large.
+    for (const size_t count : {1, 4, 2, 3, 4, 1}) {
+      std::vector<std::byte> pixels(2 * count);
+      for (size_t i = 0; i < pixels.size(); ++i)
+        pixels[i] = static_cast<std::byte>(frames + i / 2);
+      device.copy(
+          block.get(), MemLoc::Device, pixels.data(), MemLoc::Host, pixels.size(), stream.get());
+      device.synchronize(stream.get());
+      ASSERT_TRUE(
+          runner.push("input", block.get(), TDesc({count, 1, 2}, DType::U8, MemLoc::Device)));
+      frames += count;
+    }
+    runner.end();
+  });
+  std::vector<uint8_t> seen;
+  while (const auto tensor = runner.pop("output"))
+    seen.push_back(bytes_of(*tensor).back());
+  pusher.join();
+  std::vector<uint8_t> expected(frames);
+  std::iota(expected.begin(), expected.end(), uint8_t{0});
+  EXPECT_EQ(seen, expected);
 }
 
 }  // namespace holoflow::runtime
