@@ -30,7 +30,8 @@ void check_node(Plan &plan, size_t index) {
   if (!plan.registry->is_registered(node.kind)) {
     const auto known = plan.registry->keys();
     add_fault(
-        plan, place, "unknown type \"" + node.kind + "\"" + core::suggestion(node.kind, known));
+        plan, place,
+        "unknown type \"" + node.kind + "\"" + core::type_suggestion(node.kind, known));
     plan.node_faulty[index] = true;
     return;
   }

@@ -140,7 +140,7 @@ TEST_F(CompilerTest, FaultsOfDifferentPassesAreReportedTogether) {
   spec.add_node("x", "Nope").add_node("bad", "Add").connect("A", 0, "B", 0);
   const auto faults = faults_of(spec);
   EXPECT_THAT(faults, HasSubstr("consecutive asynchronous nodes \"Q\" and \"R\""));
-  EXPECT_THAT(faults, HasSubstr("unknown type \"Nope\""));
+  EXPECT_THAT(faults, HasSubstr("unknown type \"Nope\"; \"holoflow tasks\" lists"));
   EXPECT_THAT(faults, HasSubstr("input \"B:0\" has two producers"));
   EXPECT_THAT(faults, HasSubstr("node \"bad\" (Add): expected 1 input"));
 }

@@ -104,7 +104,7 @@ class Check(CommandTest):
         for parts in (('/edgse', 'did you mean "edges"?'), ('/nodes/c', '"type" is missing'),
                       ('/nodes/c/typ', 'did you mean "type"?'), ('/edges/1', 'expected node:slot'),
                       ('"Meen"',), ('"b" (Filter2D)', '"r_outer" is required'), ('"slises"', '"slices"'),
-                      ('output_size', '≥ 1'), ('blok', '"block"'), ('4.0', 'write 4'),
+                      ('output_size', '≥ 1, got 0'), ('blok', '"block"'), ('4.0', 'write 4'),
                       ('node "in" (Input)', '--caps', '--like')):
             self.assert_line(lines, *parts)
 
