@@ -9,6 +9,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "holoflow/core/graph_fault.hh"
+
 namespace holoflow::tools {
 
 namespace {
@@ -53,7 +55,7 @@ void check_readable(const std::string &path) {
   std::error_code error;
   const auto status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found)
-    throw FileError(path, "there is no such file");
+    throw FileError(path, core::no_such_file(path));
   if (fs::is_directory(status))
     throw FileError(path, "expected a file, got a folder");
 }

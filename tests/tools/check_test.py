@@ -115,6 +115,27 @@ class Check(CommandTest):
         for line in lines:
             self.assertIn("/nodes/c", line)
 
+    def test_nodes_behind_a_fault_are_no_faults(self):
+        self.assertEqual(len(self.bad("check", "copy ! conversion target=F33 ! copy ! abs", "--caps", GREY)), 1)
+        self.assertEqual(len(self.bad("check", "copy ! abs")), 1)
+        self.assertEqual(len(self.bad("check", "nowhere.json", "--caps", GREY)), 1)
+
+    def test_types_that_are_near_none_say_where_the_list_is(self):
+        hint = 'type "{}"; "holoflow tasks" lists the types there are'
+        graph = '{"nodes": {"in": {"type": "Input"}, "g": {"type": "Gauss"}}, "edges": ["in -> g"]}'
+        self.assert_line(self.bad("check", graph, "--caps", GREY), hint.format("Gauss"))
+        self.assert_line(self.bad("check", "gauss", "--caps", GREY), hint.format("gauss"))
+
+    def test_a_missing_file_says_where_it_was_looked_for(self):
+        folder = os.path.realpath(self.folder)
+        for name, path in (("no.json", f"{folder}/no.json"), ("a/../no.json", f"{folder}/no.json")):
+            self.assertEqual(self.bad("check", name, "--caps", GREY),
+                             [f'graph file "{name}": there is no such file; looked for "{path}"'])
+        self.assertEqual(self.bad("check", f"{folder}/no.json"),
+                         [f'graph file "{folder}/no.json": there is no such file'])
+        self.assertEqual(self.bad("check", "copy", "--like", "no.npy"),
+                         [f'--like no.npy: "no.npy": there is no such file; looked for "{folder}/no.npy"'])
+
     def test_several_inputs_are_named(self):
         graph = json.dumps({"nodes": {"a": {"type": "Input"}, "b": {"type": "Input"},
                                       "add": {"type": "Add"}, "o": {"type": "Output"}},
