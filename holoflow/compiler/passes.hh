@@ -8,8 +8,9 @@
 namespace holoflow::compiler {
 
 /// 1. Names are unique, types registered, params known and of the right type, edges join existing
-/// nodes, no input has two producers, no two asynchronous nodes are neighbours.
-/// Reads: spec, registry.  Writes: node_index, node_faulty, edge_faulty.
+/// nodes, no input has two producers, no two asynchronous nodes are neighbours, Config::inputs
+/// names Input nodes.
+/// Reads: spec, registry, config.  Writes: node_index, node_faulty, edge_faulty.
 void validate(Plan &plan);
 
 /// 2. Copies nodes and sound edges into the plan and links them.
