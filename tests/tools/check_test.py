@@ -174,6 +174,11 @@ class Check(CommandTest):
         rows = zlib.compress(b"".join(b"\0" + b"\1\2" * 33 for _ in range(21)))
         self.write("a.png", b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) +
                    chunk(b"IEND", b""))
+        commands = "holoflow: expected check, plan, tasks, run, bench or doctor, got "
+        for arguments, got in (((), "nothing"), (("chekc", "copy"), '"chekc"; did you mean "check"?'),
+                               (("frobnicate",), '"frobnicate"')):
+            self.assertEqual(self.bad(*arguments, status=2),
+                             [commands + got, "Run with --help for more information."])
         self.assertIn("takes U16 [1, 21, 33]", self.good("check", "copy", "--like", "a.png"))
         self.assertIn("takes U16 [1, 21, 33]", self.good("check", "copy", "--like", "input=a.png"))
 
