@@ -56,25 +56,31 @@ Files files_of_nodes(
     const std::vector<std::string> &values) {
   const auto nodes = nodes_of_type(loaded.expanded, type);
   Files files;
+  if (nodes.empty()) {
+    if (!loaded.graph.nodes.empty())
+      loaded.faults.push_back(
+          "graph: expected a node of type " + type + " for " + option + ", got none; add one");
+    return files;
+  }
   for (const std::string &value : values) {
-    auto [node, file] = split_assignment(value, nodes);
-    if (node.empty() && nodes.size() == 1)
-      node = nodes[0];
-    if (node.empty() && nodes.size() > 1)
+    const auto given = read_assignment(loaded, option, type, value);
+    if (!given)
+      continue;
+    if (given->node.empty() && nodes.size() > 1) {
       loaded.faults.push_back(
           option + " " + value + ": expected NODE=FILE, since the graph has " +
           std::to_string(nodes.size()) + " " + type + " nodes; say " + option + " " + nodes[0] +
           "=" + value);
-    else if (!node.empty() && !files.emplace(node, file).second)
+      continue;
+    }
+    const std::string &node = given->node.empty() ? nodes[0] : given->node;
+    if (!files.emplace(node, given->value).second)
       loaded.faults.push_back(
           option + " " + value + ": expected one file for node \"" + node + "\" (" + type +
           "), got a second; leave one out");
   }
   if (option == "--out")
     refuse_shared_files(loaded, files);
-  if (nodes.empty() && !loaded.graph.nodes.empty())
-    loaded.faults.push_back(
-        "graph: expected a node of type " + type + " for " + option + ", got none; add one");
   if (files.size() < nodes.size() && files.size() == values.size())
     for (const std::string &node : nodes)
       if (!files.contains(node))
@@ -185,14 +191,15 @@ void add_run(CLI::App &app, int &status) {
   command
       ->add_option(
           "--in", arguments->in,
-          "Frames to read: .npy, .png, .tif, name-%04d.png, or raw with --caps; [NODE=]FILE")
+          "Frames to read: .npy, .png, .tif, name-%04d.png, or raw with --caps; [NODE=]FILE; "
+          "a FILE with \"=\" in its name as ./FILE")
       ->type_name("FILE")
       ->allow_extra_args(false)
       ->required();
   command
       ->add_option(
           "--out", arguments->out,
-          "Where frames go: .npy, .png, .tif, name-%04d.png, else raw; [NODE=]FILE")
+          "Where frames go: .npy, .png, .tif, name-%04d.png, else raw; [NODE=]FILE, as for --in")
       ->type_name("FILE")
       ->allow_extra_args(false)
       ->required();

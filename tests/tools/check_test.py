@@ -148,7 +148,23 @@ class Check(CommandTest):
         self.assertIn('"a" takes U8', text)
         self.assertIn('"b" takes F32', text)
         self.good("check", graph, "--caps", GREY)  # for both
-        self.assert_line(self.bad("check", graph, "--caps", f"aa={GREY}"), 'got "aa"', "expected the name")
+        self.assertEqual(self.bad("check", graph, "--caps", f"aa={GREY}"), [
+            f'--caps aa={GREY}: expected the name of an Input node in front of "=", got "aa"; did you mean "a"?'])
+        self.assertIn('"b" takes F32', self.good(  # whatever their order
+            "check", graph, "--caps", GREY, "--caps", 'b=application/x-holoflow-tensor,dtype=F32,shape="1,6,8"'))
+
+    def test_every_input_gets_its_caps_once(self):
+        self.assertEqual(self.bad("check", "copy", "--caps", GREY, "--caps", "video/x-raw,format=RGB,width=8,height=6"), [
+            "--caps video/x-raw,format=RGB,width=8,height=6: expected --caps or --like once for each Input, all have "
+            "theirs; leave one out"])
+        self.assertEqual(self.bad("check", "copy", "--caps", f"input={GREY}", "--caps", f"input={GREY}"), [
+            f'--caps input={GREY}: expected --caps or --like once for node "input" (Input), got a second; leave one '
+            "out"])
+        self.assert_line(self.bad("check", "copy", "--caps", GREY, "--like", "a.npy"), "--like a.npy", "once")
+        self.assert_line(self.bad("check", "copy", "--caps", f"inn={GREY}"), 'got "inn"; the graph has "input"')
+        self.assert_line(self.bad("check", "copy", "--like", "inptu=a.npy"), 'did you mean "input"?', "./inptu=a.npy")
+        self.assert_line(self.bad("check", "copy", "--caps", "format=GRAY8,width=8,height=6"), "expected a media type")
+        self.assertIn("for every Input that has none of its own", " ".join(self.good("check", "--help").split()))
 
     def test_an_input_that_names_its_caps_needs_no_option(self):
         self.assertIn("U8 [1, 6, 8]", self.good("check", f'input caps="{GREY}" ! copy'))
@@ -158,6 +174,11 @@ class Check(CommandTest):
         for arguments in ((), ("check",), ("chekc", "copy"), ("check", "copy", "--cap", GREY),
                           ("check", "copy", "--device", "gpu"), ("check", "copy", "more")):
             self.bad(*arguments, status=2)
+        commands = "holoflow: expected check, plan, tasks, run, bench or doctor, got "
+        for arguments, got in (((), "nothing"), (("chekc", "copy"), '"chekc"; did you mean "check"?'),
+                               (("frobnicate",), '"frobnicate"')):
+            self.assertEqual(self.bad(*arguments, status=2),
+                             [commands + got, "Run with --help for more information."])
         self.assertIn("check", self.good("--help"))
         self.assertIn("holoflow 0", self.good("--version"))
 
@@ -174,11 +195,6 @@ class Check(CommandTest):
         rows = zlib.compress(b"".join(b"\0" + b"\1\2" * 33 for _ in range(21)))
         self.write("a.png", b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) +
                    chunk(b"IEND", b""))
-        commands = "holoflow: expected check, plan, tasks, run, bench or doctor, got "
-        for arguments, got in (((), "nothing"), (("chekc", "copy"), '"chekc"; did you mean "check"?'),
-                               (("frobnicate",), '"frobnicate"')):
-            self.assertEqual(self.bad(*arguments, status=2),
-                             [commands + got, "Run with --help for more information."])
         self.assertIn("takes U16 [1, 21, 33]", self.good("check", "copy", "--like", "a.png"))
         self.assertIn("takes U16 [1, 21, 33]", self.good("check", "copy", "--like", "input=a.png"))
 

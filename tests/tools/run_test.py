@@ -407,6 +407,57 @@ class Command(RunTest):
         self.assertEqual((self.folder / "out.npy").read_text(), "old")
 
     def test_where_nothing_can_be_written(self):
+    def refuse_in_one_line(self, *arguments, text):
+        before = sorted(path.name for path in self.folder.iterdir())
+        self.assertEqual(self.bad("run", *arguments), [text])
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), before, "it left something behind")
+
+    def test_a_node_that_is_not_there_is_one_fault(self):
+        self.save("a.npy", ramp((2, 5, 7), "u1"))
+        self.write("x=a.npy", "a file of this name is not what is meant")
+        expected = "expected the name of an {} node in front of \"=\", got "
+        for file in ("o.npy", "folder/o.npy"):
+            self.refuse_in_one_line(
+                "copy", "--in", "a.npy", "--out", f"x={file}",
+                text=f'--out x={file}: {expected.format("Output")}"x"; the graph has "output"; a file of this name is '
+                f'./x={file}')
+        self.refuse_in_one_line(
+            "copy", "--in", "inputt=a.npy", "--out", "o.npy",
+            text=f'--in inputt=a.npy: {expected.format("Input")}"inputt"; did you mean "input"?; a file of this name '
+            'is ./inputt=a.npy')
+        self.refuse_in_one_line(
+            "copy", "--in", "x=a.npy", "--out", "o.npy",
+            text=f'--in x=a.npy: {expected.format("Input")}"x"; the graph has "input"; a file of this name is '
+            './x=a.npy')
+        self.assert_line(self.bad("run", self.TWO, "--in", "a=a.npy", "--in", "c=a.npy", "--out", "x=x.npy",
+                                  "--out", "y=y.npy"), '--in c=a.npy', 'got "c"; the graph has "a", "b"; ')
+
+    def test_a_file_may_have_an_equals_sign_in_its_name(self):
+        array = ramp((2, 5, 7), "u1")
+        self.save("x=a.npy", array)
+        for source in ("./x=a.npy", "input=x=a.npy", self.folder / "x=a.npy"):
+            for target in ("./y=o.npy", "output=y=o.npy"):
+                self.run_graph("copy", source, target)
+                self.assert_same(self.load("y=o.npy"), array)
+                (self.folder / "y=o.npy").unlink()
+        for option in ("--in", "--out"):
+            self.assertRegex(self.good("run", "--help"), r"(?s)\[NODE=\]FILE.*\./FILE")
+
+    def test_nodes_of_sub_graphs_are_named_with_a_slash(self):
+        self.save("a.npy", ramp((2, 5, 7), "u1"))
+        graph = json.dumps({
+            "nodes": {"source": {"type": "Graph", "params": {"graph": "source"}}, "o": {"type": "Output"}},
+            "edges": ["source -> o"],
+            "graphs": {"source": {"nodes": {"in": {"type": "Input"}}, "edges": [], "outputs": ["in"]}}})
+        self.run_graph(graph, "source/in=a.npy", "o.npy")
+        self.assert_line(self.bad("run", graph, "--in", "sourcr/in=a.npy", "--out", "o.npy"),
+                         'got "sourcr/in"; did you mean "source/in"?')
+
+    def test_names_are_not_judged_where_nodes_are_missing(self):
+        self.refuse_in_one_line("nowhere.json", "--in", "x=a.npy", "--out", "y=o.npy",
+                                text=f'graph file "nowhere.json": there is no such file; looked for '
+                                f'"{os.path.realpath(self.folder)}/nowhere.json"')
+
         self.save("a.npy", ramp((2, 5, 7), "u1"))
         self.refuse(PASS, "a.npy", "no/such/folder/x.npy", "cannot be created")
         self.refuse(PASS, "a.npy", ".", "got a folder")
