@@ -274,6 +274,48 @@ class Pictures(RunTest):
         self.refuse(PASS, "none-%d.png", "out2.npy", '"none-0.png" or "none-1.png"')
         self.refuse(PASS, "frame-%04d.png", "out-%d.npy", "expected .png behind a number")
 
+    def test_numbered_files_behind_a_gap_are_told(self):
+        array = ramp((6, 5, 7), "u1")
+        self.save("in.npy", array)
+        self.run_graph("copy", "in.npy", "s-%02d.png")
+        for name in ("s-99.txt", "s-1.png", "s-x9.png", "t-77.png", "s-007.png"):
+            self.write(name, "does not belong to it")
+        self.assertEqual(self.holoflow("run", "copy", "--in", "s-%02d.png", "--out", "all.npy").stderr.count("\n"), 1)
+        (self.folder / "s-03.png").unlink()
+        note = r'"s-%02d.png": 2 files with higher numbers, "s-04.png" to "s-05.png", not read: there is no "s-03.png"'
+        result = self.holoflow("run", "copy", "--in", "s-%02d.png", "--out", "o.npy")
+        self.assertEqual((result.returncode, result.stderr.splitlines()[1:]), (0, [note]))
+        self.assert_same(self.load("o.npy"), array[:3])
+        (self.folder / "s-04.png").unlink()
+        result = self.holoflow("run", "copy", "--in", self.folder / "s-%02d.png", "--out", "o.npy")
+        self.assertIn(': 1 file with a higher number, "', result.stderr)
+        (self.folder / "f3").mkdir()  # the number may be a folder's
+        (self.folder / "f0").mkdir()
+        for folder in ("f0", "f3"):
+            os.link(self.folder / "s-00.png", self.folder / folder / "a.png")
+        result = self.holoflow("run", "copy", "--in", "f%d/a.png", "--out", "o.npy")
+        self.assertIn('"f%d/a.png": 1 file with a higher number, "f3/a.png", not read: there is no "f1/a.png"\n',
+                      result.stderr)
+
+    def test_older_numbered_files_that_stay_are_told(self):
+        self.save("six.npy", ramp((6, 5, 7), "u1"))
+        self.save("two.npy", ramp((2, 5, 7), "u1"))
+        self.run_graph("copy", "six.npy", "s-%02d.png")
+        old = (self.folder / "s-02.png").read_bytes()
+        result = self.holoflow("run", "copy", "--in", "two.npy", "--out", "s-%02d.png")
+        self.assertEqual((result.returncode, result.stderr.splitlines()[1:]), (0, [
+            '"s-%02d.png": 4 files with higher numbers, "s-02.png" to "s-05.png", not of this run but of an older one; '
+            'delete what does not belong to these frames']))
+        self.assertEqual((self.folder / "s-02.png").read_bytes(), old)
+        result = self.holoflow("run", "copy", "--in", "six.npy", "--out", "s-%02d.png")
+        self.assertEqual(len(result.stderr.splitlines()), 1)
+
+    def test_numbered_files_that_are_read_are_not_written(self):
+        self.save("in.npy", ramp((3, 5, 7), "u1"))
+        self.run_graph("copy", "in.npy", "s-%02d.png")
+        for source, target in (("s-%02d.png", "./s-%02d.png"), ("s-%02d.png", "s-01.png"), ("s-01.png", "s-%02d.png")):
+            self.refuse("copy", source, target, f"--out output={target}: ", "reads this file already")
+
     def test_tiff_in_and_out(self):
         for dtype, tail, (height, width) in itertools.product(("u1", "u2", "f4"), ((), (3,), (4,)), SIZES):
             pages = ramp((3, height, width, *tail), dtype)
@@ -365,48 +407,6 @@ class Command(RunTest):
         self.assert_line(self.bad("run", graph, "--in", "a.npy", "--out", "x"), "expected a node of type Output")
         self.bad("run", PASS, "--in", "a.npy", status=2)
 
-    def test_all_faults_come_before_anything_runs(self):
-        lines = self.bad("run", "filter2d ! conversion target=F33", "--in", "missing.npy", "--out", "x.npy")
-        for parts in (("missing.npy", "no such file"), ('"r_outer" is required',), ("F33",)):
-            self.assert_line(lines, *parts)
-
-    def test_wrong_caps_of_a_raw_file(self):
-        self.write("in.raw", bytes(70))
-        lines = self.bad("run", PASS, "--in", "in.raw", "--out", "x", "--caps",
-                         "video/x-raw,format=GRAY9,width=7,height=5")
-        self.assertEqual(len([line for line in lines if "GRAY9" in line]), 1)
-
-    def test_a_disk_that_fills_up_ends_a_long_run(self):
-        self.save("a.npy", ramp((500, 5, 7), "u1"))
-        self.refuse("batchqueue ! copy ! batchqueue", "a.npy", "/dev/full", "cannot be written")
-
-    def test_numbered_files_before_a_fault_are_told(self):
-        self.require_format(".png")
-        self.require_format(".tif")
-        pages = tiff_bytes(ramp((3, 9, 9), "u1"))
-        self.write("in.tif", pages[:len(pages) - 150])
-        lines = self.bad("run", PASS, "--in", "in.tif", "--out", "f-%d.png")
-        names = sorted(path.name for path in self.folder.glob("f-*"))
-        for name in names:
-            read_png((self.folder / name).read_bytes())
-        if names:
-            self.assert_line(lines, f'up to "{names[-1]}" are whole and stay')
-        self.assert_line(lines, "in.tif")
-
-    def test_caps_that_contradict_the_file(self):
-        self.save("a.npy", ramp((2, 5, 7), "u1"))
-        self.refuse(PASS, "a.npy", "x.npy", "as the caps say", "leave --caps out",
-                    options=("--caps", "video/x-raw,format=GRAY8,width=8,height=6"))
-
-    def test_an_old_file_stays_when_the_run_fails(self):
-        self.require_format(".png")
-        self.require_format(".tif")
-        self.write("out.npy", "old")
-        self.write("in.tif", tiff_bytes(ramp((2, 9, 9), "u1"))[:-100])
-        self.refuse(PASS, "in.tif", "out.npy", "in.tif")
-        self.assertEqual((self.folder / "out.npy").read_text(), "old")
-
-    def test_where_nothing_can_be_written(self):
     def refuse_in_one_line(self, *arguments, text):
         before = sorted(path.name for path in self.folder.iterdir())
         self.assertEqual(self.bad("run", *arguments), [text])
@@ -458,6 +458,79 @@ class Command(RunTest):
                                 text=f'graph file "nowhere.json": there is no such file; looked for '
                                 f'"{os.path.realpath(self.folder)}/nowhere.json"')
 
+    def test_all_faults_come_before_anything_runs(self):
+        lines = self.bad("run", "filter2d ! conversion target=F33", "--in", "missing.npy", "--out", "x.npy")
+        for parts in (("missing.npy", "no such file"), ('"r_outer" is required',), ("F33",)):
+            self.assert_line(lines, *parts)
+
+    def test_wrong_caps_of_a_raw_file(self):
+        self.write("in.raw", bytes(70))
+        lines = self.bad("run", PASS, "--in", "in.raw", "--out", "x", "--caps",
+                         "video/x-raw,format=GRAY9,width=7,height=5")
+        self.assertEqual(len([line for line in lines if "GRAY9" in line]), 1)
+
+    def test_a_disk_that_fills_up_ends_a_long_run(self):
+        self.save("a.npy", ramp((500, 5, 7), "u1"))
+        self.refuse("batchqueue ! copy ! batchqueue", "a.npy", "/dev/full", "cannot be written")
+
+    def test_numbered_files_before_a_fault_are_told(self):
+        self.require_format(".png")
+        self.require_format(".tif")
+        pages = tiff_bytes(ramp((3, 9, 9), "u1"))
+        self.write("in.tif", pages[:len(pages) - 150])
+        lines = self.bad("run", PASS, "--in", "in.tif", "--out", "f-%d.png")
+        names = sorted(path.name for path in self.folder.glob("f-*"))
+        for name in names:
+            read_png((self.folder / name).read_bytes())
+        if names:
+            self.assert_line(lines, f'up to "{names[-1]}" are whole and stay')
+        self.assert_line(lines, "in.tif")
+
+    def test_caps_that_contradict_the_file(self):
+        self.save("a.npy", ramp((2, 5, 7), "u1"))
+        self.refuse(PASS, "a.npy", "x.npy", "as the caps say", "leave --caps out",
+                    options=("--caps", "video/x-raw,format=GRAY8,width=8,height=6"))
+
+    def test_an_old_file_stays_when_the_run_fails(self):
+        self.require_format(".png")
+        self.require_format(".tif")
+        self.write("out.npy", "old")
+        self.write("in.tif", tiff_bytes(ramp((2, 9, 9), "u1"))[:-100])
+        self.refuse(PASS, "in.tif", "out.npy", "in.tif")
+        self.assertEqual((self.folder / "out.npy").read_text(), "old")
+
+    def test_names_of_other_formats_are_not_written(self):
+        self.save("a.npy", ramp((2, 5, 7), "u1"))
+        for name in ("o.jpg", "o.JPEG", "o.bmp", "o.mp4", "o.gif", "o.npz", "o.y4m"):
+            self.refuse(PASS, "a.npy", name, f'"{name}": expected .npy, .png, .tif or .tiff', "like .raw",
+                        f"got {name[1:].lower()},")
+        for name in ("o.raw", "o.bin", "o", "o.jpg.raw"):
+            self.run_graph(PASS, "a.npy", name)
+            self.assertEqual((self.folder / name).stat().st_size, 70)
+
+    def test_what_is_read_is_not_written(self):
+        array = ramp((2, 5, 7), "u1")
+        self.save("a.npy", array)
+        (self.folder / "sub").mkdir()
+        os.symlink("a.npy", self.folder / "link.npy")
+        os.symlink(self.folder, self.folder / "sub" / "up")
+        os.link(self.folder / "a.npy", self.folder / "hard.npy")
+        for name in ("a.npy", "./a.npy", "sub/../a.npy", "link.npy", "sub/up/a.npy", "hard.npy",
+                     self.folder / "a.npy"):
+            self.refuse("copy", "a.npy", name, f"--out output={name}: ", 'node "input" reads this file already')
+        self.refuse("copy", "a.npy", "o.npy", "--trace sub/up/a.npy: ", "reads this file already",
+                    options=("--trace", "sub/up/a.npy"))
+        self.refuse("copy", "a.npy", "o.npy", "--trace sub/up/o.npy: ", "writes this file already",
+                    options=("--trace", "sub/up/o.npy"))
+        self.assert_same(self.load("a.npy"), array)
+        os.symlink("o.npy", self.folder / "later.npy")
+        self.save("b.npy", array)
+        os.symlink("b.npy", self.folder / "b2.npy")
+        lines = self.bad("run", self.TWO, "--in", "a=a.npy", "--in", "b=a.npy", "--out", "x=b.npy", "--out",
+                         "y=b2.npy")
+        self.assert_line(lines, "--out y=b2.npy", 'node "x" writes this file already')
+
+    def test_where_nothing_can_be_written(self):
         self.save("a.npy", ramp((2, 5, 7), "u1"))
         self.refuse(PASS, "a.npy", "no/such/folder/x.npy", "cannot be created")
         self.refuse(PASS, "a.npy", ".", "got a folder")
