@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "gstholoflowtasks.h"
+#include "holoflow/core/graph_fault.hh"
 #include "holoflow/core/near_name.hh"
 
 namespace holoflow::gst {
@@ -196,15 +197,20 @@ void GraphModel::read() {
 void GraphModel::merge_settings() {
   auto patch = nlohmann::json::object();
   if (settings_.settings.find_first_not_of(" \t\r\n") != std::string::npos) {
-    std::string why = "expected a JSON object of node names";
+    const bool begins_well =
+        settings_.settings[settings_.settings.find_first_not_of(" \t\r\n")] == '{';
+    std::string where;
     try {
       patch = nlohmann::json::parse(settings_.settings, nullptr, true, true);
-    } catch (const std::exception &error) {
-      why = error.what();
+    } catch (const nlohmann::json::parse_error &error) {
       patch = nullptr;
+      if (begins_well)
+        where = "; it is no JSON at character " + std::to_string(error.byte);
     }
     if (!patch.is_object()) {
-      faults_.push_back(fault("settings: " + why + "; write {\"node\": {\"param\": value}}"));
+      faults_.push_back(fault(
+          "settings: expected a JSON object like {\"node\": {\"param\": value}}, got " +
+          core::quote(settings_.settings) + where));
       return;
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Pass 1: the specification by itself.
+#include <algorithm>
 #include <unordered_map>
 
 #include "holoflow/compiler/passes.hh"
@@ -30,7 +31,8 @@ void check_node(Plan &plan, size_t index) {
   if (!plan.registry->is_registered(node.kind)) {
     const auto known = plan.registry->keys();
     add_fault(
-        plan, place, "unknown type \"" + node.kind + "\"" + core::suggestion(node.kind, known));
+        plan, place,
+        "unknown type \"" + node.kind + "\"" + core::type_suggestion(node.kind, known));
     plan.node_faulty[index] = true;
     return;
   }
@@ -144,6 +146,22 @@ private:
   std::unordered_map<size_t, std::unordered_map<int, size_t>> producers_;
 };
 
+void check_config_inputs(Plan &plan) {
+  std::vector<std::string> inputs;
+  for (const auto &node : plan.spec->nodes) {
+    if (node.kind == core::graph_node_type)
+      return;  // a sub-graph that could not be expanded may hold them
+    if (node.kind == "Input")
+      inputs.push_back(node.name);
+  }
+  for (const auto &[name, tensor] : plan.config->inputs)
+    if (std::find(inputs.begin(), inputs.end(), name) == inputs.end())
+      add_fault(
+          plan, {.pass = pass},
+          "Config::inputs: there is no Input node \"" + name + "\"" +
+              core::suggestion_or_names(name, inputs, "the graph has"));
+}
+
 }  // namespace
 
 void validate(Plan &plan) {
@@ -155,6 +173,7 @@ void validate(Plan &plan) {
   EdgeChecker edges(plan);
   for (size_t i = 0; i < plan.spec->edges.size(); ++i)
     edges.check(i);
+  check_config_inputs(plan);
 }
 
 }  // namespace holoflow::compiler

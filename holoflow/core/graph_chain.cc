@@ -229,7 +229,7 @@ private:
       if (lower(rim) == lower(word))
         return rim;
     if (!known_types_.empty())
-      fault(offset, "", "unknown task type " + quote(word) + suggestion(word, known_types_));
+      fault(offset, "", "unknown task type " + quote(word) + type_suggestion(word, known_types_));
     return std::string(word);
   }
 

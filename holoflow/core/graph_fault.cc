@@ -64,6 +64,13 @@ std::string describe_byte(char c) {
   return text.data();
 }
 
+std::string no_such_file(const std::filesystem::path &path) {
+  const std::string text = "there is no such file";
+  std::error_code error;  // the working folder may have been deleted
+  const auto tried = std::filesystem::absolute(path, error).lexically_normal();
+  return error || path.is_absolute() ? text : text + "; looked for \"" + tried.string() + "\"";
+}
+
 std::string quote(std::string_view text) {
   return '"' + printable(text, longest_quote) + '"';
 }

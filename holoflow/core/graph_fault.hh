@@ -2,6 +2,7 @@
 // Faults of a graph text: one way to write their place and what was found there.
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ namespace holoflow::core {
 
 /// `"x"` for printable ASCII, else `byte 0x0a`.
 [[nodiscard]] std::string describe_byte(char c);
+
+/// `there is no such file`, and where a relative path was looked for.
+[[nodiscard]] std::string no_such_file(const std::filesystem::path &path);
 
 /// The text as a JSON string, cut where it is long; bytes that are no UTF-8 become U+FFFD.
 [[nodiscard]] std::string quote(std::string_view text);

@@ -26,7 +26,7 @@ std::string read_text(const std::filesystem::path &path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found)
-    throw_unreadable(path, "there is no such file");
+    throw_unreadable(path, no_such_file(path));
   if (std::filesystem::is_directory(status))
     throw_unreadable(path, "expected a file, got a folder");
   errno = 0;

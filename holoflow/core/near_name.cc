@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Suggestions for misspelt names.
+// Suggestions for misspelt names, and lists of those there are.
 #include "holoflow/core/near_name.hh"
 
 #include <algorithm>
@@ -66,6 +66,32 @@ std::string nearest_name(std::string_view name, const std::vector<std::string> &
 std::string suggestion(std::string_view name, const std::vector<std::string> &candidates) {
   const std::string nearest = nearest_name(name, candidates);
   return nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?";
+}
+
+std::string suggestion_or_names(
+    std::string_view name, const std::vector<std::string> &candidates,
+    std::string_view introduction) {
+  std::string text = suggestion(name, candidates);
+  if (!text.empty())
+    return text;
+  for (size_t i = 0; i < candidates.size(); ++i)
+    text += (i == 0 ? "; " + std::string(introduction) + " \"" : ", \"") + candidates[i] + "\"";
+  return text;
+}
+
+std::string type_suggestion(std::string_view type, const std::vector<std::string> &types) {
+  const std::string near = suggestion(type, types);
+  return near.empty() ? "; \"holoflow tasks\" lists the types there are" : near;
+}
+
+std::string alternatives(const std::vector<std::string> &names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i != 0)
+      text += i + 1 == names.size() ? " or " : ", ";
+    text += names[i];
+  }
+  return text;
 }
 
 }  // namespace holoflow::core

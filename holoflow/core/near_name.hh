@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Suggestions for misspelt names.
+// Suggestions for misspelt names, and lists of those there are.
 #pragma once
 
 #include <string>
@@ -16,5 +16,18 @@ namespace holoflow::core {
 /// `; did you mean "Mean"?` or "" where nothing is near.
 [[nodiscard]] std::string suggestion(
     std::string_view name, const std::vector<std::string> &candidates);
+
+/// The same; where nothing is near, all of them: `; the graph has "a", "b"` for the introduction
+/// "the graph has".
+[[nodiscard]] std::string suggestion_or_names(
+    std::string_view name, const std::vector<std::string> &candidates,
+    std::string_view introduction);
+
+/// The same for a task type; where nothing is near, who lists them.
+[[nodiscard]] std::string type_suggestion(
+    std::string_view type, const std::vector<std::string> &types);
+
+/// `a`, `a or b`, `a, b or c`.
+[[nodiscard]] std::string alternatives(const std::vector<std::string> &names);
 
 }  // namespace holoflow::core

@@ -154,12 +154,9 @@ template <typename Map> auto &find_rim(Map &rims, const std::string &name, const
   std::vector<std::string> names;
   for (const auto &[known, rim] : rims)
     names.push_back(known);
-  std::string message = "no " + std::string(type) + " node \"" + name + "\" in this graph";
-  const std::string suggestion = core::suggestion(name, names);
-  if (suggestion.empty())
-    for (size_t i = 0; i < names.size(); ++i)
-      message += (i == 0 ? "; it has \"" : ", \"") + names[i] + "\"";
-  throw std::invalid_argument(message + suggestion);
+  throw std::invalid_argument(
+      "no " + std::string(type) + " node \"" + name + "\" in this graph" +
+      core::suggestion_or_names(name, names, "it has"));
 }
 
 }  // namespace

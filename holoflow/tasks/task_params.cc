@@ -59,13 +59,7 @@ std::string describe_types(unsigned types) {
   for (const auto &[bit, name] : names)
     if ((types & bit) != 0)
       parts.emplace_back(name);
-  std::string text;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (i != 0)
-      text += i + 1 == parts.size() ? " or " : ", ";
-    text += parts[i];
-  }
-  return text;
+  return core::alternatives(parts);
 }
 
 /// The value as JSON, cut where it is long.
@@ -127,9 +121,7 @@ void check_minimum(
   if (number > *param.minimum || (!param.exclusive_minimum && number == *param.minimum))
     return;
   faults.emplace_back(
-      pointer_to(param.name),
-      label + ": expected " + (param.exclusive_minimum ? "> " : "≥ ") + show(json(*param.minimum)) +
-          ", got " + show(value));
+      pointer_to(param.name), label + ": expected " + minimum_text(param) + ", got " + show(value));
 }
 
 void check_choice(
@@ -139,15 +131,9 @@ void check_choice(
   const auto &text = value.get_ref<const std::string &>();
   if (std::find(param.choices.begin(), param.choices.end(), text) != param.choices.end())
     return;
-  std::string expected;
-  for (size_t i = 0; i < param.choices.size(); ++i) {
-    if (i != 0)
-      expected += i + 1 == param.choices.size() ? " or " : ", ";
-    expected += param.choices[i];
-  }
   faults.emplace_back(
       pointer_to(param.name),
-      label + ": expected " + expected + ", got " + show(value) +
+      label + ": expected " + core::alternatives(param.choices) + ", got " + show(value) +
           core::suggestion(text, param.choices));
 }
 
@@ -200,6 +186,15 @@ const ParamSpec *find_param(const TaskSpec &spec, const std::string &name) {
 }
 
 }  // namespace
+
+std::string minimum_text(const ParamSpec &param) {
+  if (!param.minimum)
+    return "";
+  const double minimum = *param.minimum;
+  const auto whole = static_cast<int64_t>(minimum);
+  return (param.exclusive_minimum ? "> " : "≥ ") +
+      (minimum == static_cast<double>(whole) ? std::to_string(whole) : show(minimum));
+}
 
 std::vector<ParamError> check_params(const TaskSpec &spec, const json &settings) {
   Faults faults;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "holoflow/core/error.hh"
+#include "holoflow/core/near_name.hh"
 
 namespace holoflow::tasks {
 namespace {
@@ -19,13 +20,10 @@ using nlohmann::json;
 
 /// "U8", "U8 or U16", "U8, U16 or F32".
 std::string join_dtypes(const std::vector<DType> &dtypes) {
-  std::string text;
-  for (size_t i = 0; i < dtypes.size(); ++i) {
-    if (i != 0)
-      text += i + 1 == dtypes.size() ? " or " : ", ";
-    text += to_string(dtypes[i]);
-  }
-  return text;
+  std::vector<std::string> names;
+  for (const DType dtype : dtypes)
+    names.emplace_back(to_string(dtype));
+  return core::alternatives(names);
 }
 
 /// `input 0`, and its name too where there are several.

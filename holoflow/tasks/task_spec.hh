@@ -118,6 +118,9 @@ public:
 /// one), wrong types, values out of range, missing required params. Null settings count as {}.
 [[nodiscard]] nlohmann::json complete_params(const TaskSpec &spec, const nlohmann::json &settings);
 
+/// `≥ 1`, `> 0`; "" where the param has no minimum. Whole numbers have no point.
+[[nodiscard]] std::string minimum_text(const ParamSpec &param);
+
 /// Every fault of the settings, not only the first.
 [[nodiscard]] std::vector<ParamError> check_params(
     const TaskSpec &spec, const nlohmann::json &settings);

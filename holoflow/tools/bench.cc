@@ -218,8 +218,9 @@ nlohmann::json to_json(
 int bench(BenchArguments arguments) {
   if (!arguments.size.empty()) {
     const auto size = parse_frame_size(arguments.size);
-    arguments.graph.caps.push_back(
-        fmt::format("video/x-raw,format=GRAY8,width={},height={}", size.width, size.height));
+    arguments.graph.for_the_rest = {
+        "--size", arguments.size, "",
+        fmt::format("video/x-raw,format=GRAY8,width={},height={}", size.width, size.height)};
   }
   core::Registry registry;
   register_builtin_tasks(registry);

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "holoflow/core/graph_fault.hh"
+
 namespace holoflow::tools {
 
 namespace {
@@ -17,11 +19,25 @@ namespace fs = std::filesystem;
 
 enum class Format { Npy, Png, Tiff, Unknown };
 
-Format format_of_name(const std::string &path) {
+// What readers of these endings expect is never raw frames.
+constexpr std::array other_formats = {
+    ".apng", ".avi", ".avif", ".bmp", ".dcm",  ".dng",  ".exr", ".fits", ".flv", ".gif",  ".h264",
+    ".h265", ".h5",  ".hdf5", ".hdr", ".heic", ".heif", ".ico", ".j2k",  ".jp2", ".jpe",  ".jpeg",
+    ".jpg",  ".jxl", ".m4v",  ".mat", ".mj2",  ".mjpg", ".mkv", ".mov",  ".mp4", ".mpeg", ".mpg",
+    ".mxf",  ".npz", ".ogg",  ".ogv", ".pam",  ".pbm",  ".pcx", ".pdf",  ".pgm", ".pnm",  ".ppm",
+    ".psd",  ".qoi", ".svg",  ".tga", ".webm", ".webp", ".wmv", ".y4m"};
+
+/// In lower case, with its point.
+std::string ending_of(const std::string &path) {
   std::string ending = fs::path(path).extension().string();
   std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) {
     return static_cast<char>(std::tolower(c));
   });
+  return ending;
+}
+
+Format format_of_name(const std::string &path) {
+  const std::string ending = ending_of(path);
   if (ending == ".npy")
     return Format::Npy;
   if (ending == ".png")
@@ -53,7 +69,7 @@ void check_readable(const std::string &path) {
   std::error_code error;
   const auto status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found)
-    throw FileError(path, "there is no such file");
+    throw FileError(path, core::no_such_file(path));
   if (fs::is_directory(status))
     throw FileError(path, "expected a file, got a folder");
 }
@@ -117,6 +133,12 @@ std::unique_ptr<FrameWriter> open_writer(const std::string &path, const core::TD
   case Format::Unknown:
     break;
   }
+  const std::string ending = ending_of(path);
+  if (std::find(other_formats.begin(), other_formats.end(), ending) != other_formats.end())
+    throw FileError(
+        path,
+        "expected .npy, .png, .tif or .tiff, or an ending like .raw for raw frames, got " + ending +
+            ", a format that is not written; write one of those and convert it");
   return create_raw(path, tensor);
 }
 

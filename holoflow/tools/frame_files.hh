@@ -5,7 +5,8 @@
 //   *.npy                    NumPy 1.0, 2.0: u1 u2 f4 c8    all tensors stacked
 //   *.png, name-%04d.png     8 or 16 bits, grey or colour   U8, U16
 //   *.tif, *.tiff            the same and F32, pages        U8, U16, F32, a page for each frame
-//   anything else            raw, with --caps               raw
+//   anything else            raw, with --caps               raw, unless its ending is one of
+//                                                           another format of pictures or videos
 #pragma once
 
 #include <cstddef>
@@ -41,6 +42,9 @@ public:
   [[nodiscard]] virtual bool read(std::byte *to) = 0;
   /// Frames in the whole file, where its header or size says so.
   [[nodiscard]] virtual std::optional<size_t> total() const { return std::nullopt; }
+  /// A sentence about files that look as if they belonged to these frames and were not read, ""
+  /// for none. Once read() has said false.
+  [[nodiscard]] virtual std::string left_unread() const { return ""; }
 
 protected:
   MediaFrame frame_;
@@ -56,6 +60,9 @@ public:
   virtual void finish() = 0;
   /// A sentence about what stays where finish() is not reached, "" where nothing does.
   [[nodiscard]] virtual std::string left_behind() const { return ""; }
+  /// A sentence about older files that look as if they belonged to these frames, "" for none. Once
+  /// finish() has returned.
+  [[nodiscard]] virtual std::string left_from_before() const { return ""; }
 };
 
 /// `raw`: what --caps says, for files that do not say it themselves. Throws FileError.
@@ -89,5 +96,7 @@ public:
 
 /// Whether the path holds a place for a number: %d, %4d, %04d.
 [[nodiscard]] bool is_numbered(const std::string &path);
+/// Whether both name one file; a path with a place for a number names all of its files.
+[[nodiscard]] bool share_a_file(const std::string &left, const std::string &right);
 
 }  // namespace holoflow::tools

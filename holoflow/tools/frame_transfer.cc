@@ -87,8 +87,10 @@ public:
       for (;;) {
         // Shared with the release callback, which has to be copyable.
         const std::shared_ptr<std::byte[]> data(new std::byte[tensor.num_bytes()]);
-        if (!reader.read(as_it_stands ? data.get() : raw.get()))
+        if (!reader.read(as_it_stands ? data.get() : raw.get())) {
+          tell(reader.left_unread());
           break;
+        }
         if (!as_it_stands)
           convert_frame(frame, raw.get(), tensor, data.get());
         if (!runner_.push(input, data.get(), tensor, {}, [data] {})) {
@@ -126,11 +128,17 @@ public:
   std::atomic<size_t> frames_out = 0;
 
 private:
+  void tell(std::string loss) {
+    if (loss.empty())
+      return;
+    const std::lock_guard lock(losses_mutex_);
+    losses_.push_back(std::move(loss));
+  }
+
   /// The nodes behind the input have ended, because another path to them has.
   void tell_of_unread(const std::string &input, const FrameReader &reader, size_t pushed) {
     const auto total = reader.total();
-    const std::lock_guard lock(losses_mutex_);
-    losses_.push_back(
+    tell(
         (total && *total > pushed ? count_frames(*total - pushed) : std::string("the rest")) +
         " of the file of input \"" + input +
         "\" not used: the nodes behind it ended, because another input has fewer frames");

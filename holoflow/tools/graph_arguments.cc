@@ -28,49 +28,56 @@ std::string text_param(const core::NodeSpec &node, const char *name) {
   return found != node.settings.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-/// A value of --caps or --like for one Input, or for every Input that has none of its own.
-struct Assignment {
+bool knows_every_node(const LoadedGraph &loaded) {
+  return loaded.whole && loaded.is_expanded;
+}
+
+/// NODE of NODE=VALUE, "" for a VALUE alone. Names may hold "=": the longest that fits is meant.
+std::string node_in_front(const std::string &text, const std::vector<std::string> &nodes) {
   std::string node;
-  std::string value;
-};
-
-// The node in front of "=": node names hold no "/", media types do.
-Assignment read_caps(
-    LoadedGraph &loaded, const std::string &text, const std::vector<std::string> &inputs) {
-  const auto [node, value] = split_assignment(text, inputs);
-  const std::string prefix = text.substr(0, text.find('='));
-  if (node.empty() && prefix.size() < text.size() && prefix.find('/') == std::string::npos)
-    loaded.faults.push_back(
-        "--caps " + text + ": expected the name of an Input node in front of \"=\", got \"" +
-        prefix + "\"" + core::suggestion(prefix, inputs));
-  return {node, value};
+  for (const std::string &name : nodes)
+    if (text.size() > name.size() && text.starts_with(name) && text[name.size()] == '=' &&
+        name.size() > node.size())
+      node = name;
+  return node;
 }
 
+/// Whether what stands in front of "=" is meant as a node's name, as far as one can tell.
+bool is_meant_as_node(const std::string &prefix, const std::vector<std::string> &nodes) {
+  if (prefix.find('/') == std::string::npos)
+    return true;
+  // Nodes of sub-graphs are named with "/" too.
+  const bool is_path = prefix.starts_with('/') || prefix.starts_with('.');
+  return !is_path && core::nearest_name(prefix, nodes).find('/') != std::string::npos;
+}
+
+/// An Input takes the first that fits; one that none is left for is a fault.
 void apply(
-    LoadedGraph &loaded, const std::string &option, const std::vector<Assignment> &assignments,
-    const std::vector<std::string> &inputs, MediaFrame (*frame_of)(const std::string &)) {
-  for (const Assignment &assignment : assignments) {
-    std::vector<std::string> targets;
-    for (const std::string &input : inputs)
-      if (assignment.node == input || (assignment.node.empty() && !loaded.frames.contains(input)))
-        targets.push_back(input);
-    try {
-      const MediaFrame frame = frame_of(assignment.value);
-      for (const std::string &input : targets)
-        set_input(loaded, input, frame);
-    } catch (const std::exception &error) {
-      loaded.faults.push_back(option + " " + assignment.value + ": " + error.what());
-      for (const std::string &input : targets)
-        loaded.frames.try_emplace(input);  // this fault is enough
-    }
+    LoadedGraph &loaded, const Assignment &given, const std::vector<std::string> &inputs,
+    bool may_be_idle) {
+  std::vector<std::string> targets;
+  for (const std::string &input : inputs)
+    if ((given.node.empty() || given.node == input) && !loaded.frames.contains(input))
+      targets.push_back(input);
+  if (targets.empty() && !inputs.empty()) {
+    if (!may_be_idle)
+      loaded.faults.push_back(
+          given.option + " " + given.text + ": expected --caps or --like once for " +
+          (given.node.empty() ? "each Input, all have theirs; "
+                              : "node \"" + given.node + "\" (Input), got a second; ") +
+          "leave one out");
+    return;
   }
-}
-
-/// Named assignments first: the others are for the Inputs that are left.
-void named_first(std::vector<Assignment> &assignments) {
-  std::stable_partition(assignments.begin(), assignments.end(), [](const Assignment &assignment) {
-    return !assignment.node.empty();
-  });
+  try {
+    const MediaFrame frame =
+        given.option == "--like" ? frame_of_file(given.value) : frame_of_caps(given.value);
+    for (const std::string &input : targets)
+      set_input(loaded, input, frame);
+  } catch (const std::exception &error) {
+    loaded.faults.push_back(given.option + " " + given.text + ": " + error.what());
+    for (const std::string &input : targets)
+      loaded.frames.try_emplace(input);  // this fault is enough
+  }
 }
 
 // An Input that restricts itself to one size needs no option.
@@ -85,6 +92,35 @@ void use_own_caps(LoadedGraph &loaded, const std::string &input) {
     return;  // open in format or size: an option has to say
   }
   set_input(loaded, input, frame);
+}
+
+/// What --caps, --like and the Inputs themselves say.
+void read_inputs(LoadedGraph &loaded, const GraphArguments &arguments) {
+  const auto inputs = nodes_of_type(loaded.expanded, "Input");
+  std::vector<Assignment> all;
+  bool is_misnamed = false;
+  const auto read = [&](const char *option, const std::vector<std::string> &texts) {
+    for (const std::string &text : texts) {
+      auto assignment = read_assignment(loaded, option, "Input", text);
+      is_misnamed |= !assignment.has_value();
+      if (assignment)
+        all.push_back(std::move(*assignment));
+    }
+  };
+  read("--caps", arguments.caps);
+  read("--like", arguments.like);
+  // The others are for the Inputs that are left.
+  std::stable_partition(
+      all.begin(), all.end(), [](const Assignment &given) { return !given.node.empty(); });
+  for (const Assignment &given : all)
+    apply(loaded, given, inputs, false);
+  if (arguments.for_the_rest)
+    apply(loaded, *arguments.for_the_rest, inputs, true);
+  for (const std::string &input : inputs) {
+    use_own_caps(loaded, input);
+    if (is_misnamed)
+      loaded.frames.try_emplace(input);  // the fault in the name is enough
+  }
 }
 
 void read_graph(
@@ -124,8 +160,7 @@ bool may_be_a_consequence(const core::Error &fault) {
   const std::string text = fault.what();
   const bool early =
       fault.pass == "sub-graphs" || fault.pass == "validate" || fault.pass == "type inference";
-  return !early || text.find("connect a node") != std::string::npos ||
-      text.find("not checked") != std::string::npos;
+  return !early || text.find("connect a node") != std::string::npos;
 }
 
 std::string ask_for_tensor(const LoadedGraph &loaded, const std::string &input) {
@@ -157,7 +192,8 @@ void add_graph_arguments(CLI::App &command, GraphArguments &arguments) {
   command
       .add_option(
           "--caps", arguments.caps,
-          "What an Input gets, as GStreamer caps; [NODE=]CAPS, once for each Input")
+          "What an Input gets, as GStreamer caps; [NODE=]CAPS, without NODE= for every Input that "
+          "has none of its own")
       ->type_name("CAPS")
       ->allow_extra_args(false);
   command
@@ -172,7 +208,8 @@ void add_like_argument(CLI::App &command, GraphArguments &arguments) {
   command
       .add_option(
           "--like", arguments.like,
-          "What an Input gets, as in this media file; [NODE=]FILE, once for each Input")
+          "What an Input gets, as in this media file; [NODE=]FILE, without NODE= for every Input "
+          "that has none of its own; a FILE with \"=\" in its name as ./FILE")
       ->type_name("FILE")
       ->allow_extra_args(false);
 }
@@ -185,15 +222,24 @@ std::vector<std::string> nodes_of_type(const core::GraphSpec &graph, const std::
   return names;
 }
 
-std::pair<std::string, std::string> split_assignment(
-    const std::string &text, const std::vector<std::string> &nodes) {
-  // Names may hold "=": the longest that fits is meant.
-  std::string node;
-  for (const std::string &name : nodes)
-    if (text.size() > name.size() && text.starts_with(name) && text[name.size()] == '=' &&
-        name.size() > node.size())
-      node = name;
-  return {node, node.empty() ? text : text.substr(node.size() + 1)};
+std::optional<Assignment> read_assignment(
+    LoadedGraph &loaded, const std::string &option, const std::string &type,
+    const std::string &text) {
+  const auto nodes = nodes_of_type(loaded.expanded, type);
+  if (const std::string node = node_in_front(text, nodes); !node.empty())
+    return Assignment{option, text, node, text.substr(node.size() + 1)};
+  const std::string prefix = text.substr(0, text.find('='));
+  const bool holds_no_caps =
+      option == "--caps" && text.find('/', prefix.size()) == std::string::npos;
+  if (prefix.size() == text.size() || holds_no_caps || !is_meant_as_node(prefix, nodes))
+    return Assignment{option, text, "", text};
+  if (knows_every_node(loaded))
+    loaded.faults.push_back(
+        option + " " + text + ": expected the name of an " + type +
+        " node in front of \"=\", got \"" + prefix + "\"" +
+        core::suggestion_or_names(prefix, nodes, "the graph has") +
+        (option == "--caps" ? "" : "; a file of this name is ./" + text));
+  return std::nullopt;
 }
 
 void set_input(LoadedGraph &loaded, const std::string &input, const MediaFrame &frame) {
@@ -219,22 +265,8 @@ LoadedGraph load_graph(const GraphArguments &arguments, const core::Registry &re
   read_graph(loaded, arguments.graph, registry.keys());
   std::vector<core::Error> told_by_the_compiler;
   loaded.expanded = core::expand_graph(loaded.graph, told_by_the_compiler);
-  const auto inputs = nodes_of_type(loaded.expanded, "Input");
-  std::vector<Assignment> caps, like;
-  for (const std::string &text : arguments.caps)
-    caps.push_back(read_caps(loaded, text, inputs));
-  for (const std::string &text : arguments.like) {
-    const auto [node, file] = split_assignment(text, inputs);
-    like.push_back({node, file});
-  }
-  named_first(caps);
-  named_first(like);
-  apply(
-      loaded, "--caps", caps, inputs, [](const std::string &text) { return frame_of_caps(text); });
-  apply(
-      loaded, "--like", like, inputs, [](const std::string &path) { return frame_of_file(path); });
-  for (const std::string &input : inputs)
-    use_own_caps(loaded, input);
+  loaded.is_expanded = told_by_the_compiler.empty();
+  read_inputs(loaded, arguments);
   return loaded;
 }
 

@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "holoflow/core/graph_spec.hh"
@@ -16,11 +16,21 @@
 
 namespace holoflow::tools {
 
-/// As on the command line; `caps` and `like` hold [NODE=]VALUE.
+/// An option's [NODE=]VALUE.
+struct Assignment {
+  std::string option;
+  std::string text;  ///< as it came
+  std::string node;  ///< "" where it names none
+  std::string value;
+};
+
+/// As on the command line; `caps` and `like` hold [NODE=]VALUE, and what names no node is for
+/// every Input that has none of its own.
 struct GraphArguments {
   std::string graph;
   std::vector<std::string> caps;
   std::vector<std::string> like;
+  std::optional<Assignment> for_the_rest = {};  ///< caps; no fault where no Input is left
   std::string device = "auto";
 };
 
@@ -35,6 +45,7 @@ struct LoadedGraph {
   core::GraphSpec expanded;  ///< with sub-graphs in place of Graph nodes, for looking nodes up
   std::vector<std::string> faults;  ///< one line each: text of the graph, caps, files
   bool whole = true;  ///< nothing of the graph is missing for faults in its text
+  bool is_expanded = true;  ///< nothing of `expanded` is missing for faults in sub-graphs
   std::map<std::string, MediaFrame> frames;  ///< by Input
   runtime::CompilerConfig config;  ///< `inputs` and `device` are set
 };
@@ -47,9 +58,11 @@ struct LoadedGraph {
 [[nodiscard]] std::vector<std::string> nodes_of_type(
     const core::GraphSpec &graph, const std::string &type);
 
-/// `NODE=VALUE` as {NODE, VALUE} where NODE is one of `nodes`, else {"", text}.
-[[nodiscard]] std::pair<std::string, std::string> split_assignment(
-    const std::string &text, const std::vector<std::string> &nodes);
+/// Nothing where NODE is none of the nodes of a type, which is a fault then. What has a "/" in
+/// front of its first "=" is a VALUE: a path or caps.
+[[nodiscard]] std::optional<Assignment> read_assignment(
+    LoadedGraph &loaded, const std::string &option, const std::string &type,
+    const std::string &text);
 
 /// The Input's tensor for a frame; faults go to `loaded`.
 void set_input(LoadedGraph &loaded, const std::string &node, const MediaFrame &frame);

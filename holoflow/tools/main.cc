@@ -5,6 +5,8 @@
 #include <exception>
 #include <new>
 
+#include "holoflow/core/graph_fault.hh"
+#include "holoflow/core/near_name.hh"
 #include "holoflow/tools/command.hh"
 
 namespace holoflow::tools {
@@ -23,6 +25,18 @@ void print(const std::string &text) {
 
 namespace {
 
+/// What came where a sub-command was expected.
+void print_missing_command(const CLI::App &app) {
+  std::vector<std::string> names;
+  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
+    names.push_back(command->get_name());
+  const auto rest = app.remaining();
+  print_fault(
+      "holoflow: expected " + core::alternatives(names) + ", got " +
+      (rest.empty() ? "nothing" : core::quote(rest[0]) + core::suggestion(rest[0], names)));
+  print_fault("Run with --help for more information.");
+}
+
 int run_command_line(int argc, char **argv) {
   int status = Good;
   CLI::App app{"Checks, explains and runs Holoflow graphs.", "holoflow"};
@@ -37,6 +51,11 @@ int run_command_line(int argc, char **argv) {
   add_doctor(app, status);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError &error) {
+    if (!app.get_subcommands().empty())
+      return app.exit(error) == 0 ? Good : Usage;
+    print_missing_command(app);
+    return Usage;
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? Good : Usage;
   }

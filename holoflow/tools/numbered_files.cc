@@ -2,6 +2,7 @@
 // frame-%04d.png: one picture for each frame.
 #include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "holoflow/tools/frame_files.hh"
 #include "holoflow/tools/written_picture.hh"
@@ -41,6 +42,60 @@ std::string numbered(const std::string &pattern, size_t number) {
   return path.replace(place.begin, place.length, digits);
 }
 
+/// A place in a path, cut at the file or folder whose name holds it.
+struct Series {
+  explicit Series(const std::string &pattern) {
+    const Place place = find_place(pattern);
+    const size_t slash = pattern.rfind('/', place.begin);
+    const size_t name = slash == std::string::npos ? 0 : slash + 1;
+    folder = pattern.substr(0, name);
+    before = pattern.substr(name, place.begin - name);
+    behind = pattern.substr(place.begin + place.length);
+    const size_t end = behind.find('/');
+    inside = end == std::string::npos ? "" : behind.substr(end);
+    behind.resize(behind.size() - inside.size());
+  }
+  std::string folder;  ///< with its "/", or ""
+  std::string before, behind;  ///< the number, in the name
+  std::string inside;  ///< where the name is a folder's, the path in it with its "/"
+};
+
+/// Numbers from `first` on that have a file, in order.
+std::vector<size_t> find_numbers(const std::string &pattern, size_t first) {
+  const Series series(pattern);
+  std::vector<size_t> numbers;
+  std::error_code error;
+  const fs::path folder = series.folder.empty() ? "." : series.folder;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    const size_t around = series.before.size() + series.behind.size();
+    constexpr size_t most_digits = 18;  // fit the number
+    if (name.size() <= around || name.size() > around + most_digits)
+      continue;
+    const std::string digits = name.substr(series.before.size(), name.size() - around);
+    if (digits.find_first_not_of("0123456789") != std::string::npos)
+      continue;
+    const size_t number = std::stoull(digits);
+    const std::string path = series.folder + name + series.inside;
+    std::error_code missing;
+    if (number >= first && numbered(pattern, number) == path && fs::exists(path, missing))
+      numbers.push_back(number);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+/// `2 files with higher numbers, "s-04.png" to "s-05.png"`.
+std::string describe_files(const std::string &pattern, const std::vector<size_t> &numbers) {
+  std::string text = std::to_string(numbers.size()) +
+      (numbers.size() == 1 ? " file with a higher number, \"" : " files with higher numbers, \"") +
+      numbered(pattern, numbers.front()) + "\"";
+  if (numbers.size() > 1)
+    text += " to \"" + numbered(pattern, numbers.back()) + "\"";
+  return text;
+}
+
 class NumberedReader final : public FrameReader {
 public:
   explicit NumberedReader(std::string pattern) : pattern_(std::move(pattern)) {
@@ -68,6 +123,14 @@ public:
     ++next_;
     (void)open_next();
     return read;
+  }
+
+  [[nodiscard]] std::string left_unread() const override {
+    const auto numbers = find_numbers(pattern_, next_);
+    if (numbers.empty())
+      return "";
+    return "\"" + pattern_ + "\": " + describe_files(pattern_, numbers) +
+        ", not read: there is no \"" + numbered(pattern_, next_) + "\"";
   }
 
 private:
@@ -109,6 +172,14 @@ public:
         numbered(pattern_, next_ - 1) + "\" are whole and stay";
   }
 
+  [[nodiscard]] std::string left_from_before() const override {
+    const auto numbers = find_numbers(pattern_, next_);
+    if (numbers.empty())
+      return "";
+    return "\"" + pattern_ + "\": " + describe_files(pattern_, numbers) +
+        ", not of this run but of an older one; delete what does not belong to these frames";
+  }
+
 private:
   std::string pattern_;
   core::TDesc tensor_;
@@ -119,6 +190,31 @@ private:
 
 bool is_numbered(const std::string &path) {
   return find_place(path).begin != std::string::npos;
+}
+
+bool share_a_file(const std::string &left, const std::string &right) {
+  // Not the whole path: /dev/stdout leads to a pipe that has none.
+  const auto resolved = [](const std::string &path) {
+    std::error_code error;
+    const fs::path whole = fs::absolute(path).lexically_normal();
+    return (fs::weakly_canonical(whole.parent_path(), error) / whole.filename()).string();
+  };
+  const std::string first = resolved(left), second = resolved(right);
+  if (first == second)
+    return true;
+  std::error_code error;
+  if (fs::is_regular_file(first, error) && fs::equivalent(first, second, error))
+    return true;
+  const auto holds = [](const std::string &pattern, const std::string &path) {
+    if (!is_numbered(pattern))
+      return false;
+    const auto numbers = find_numbers(pattern, 0);
+    return std::any_of(numbers.begin(), numbers.end(), [&](size_t number) {
+      std::error_code gone;
+      return fs::equivalent(numbered(pattern, number), path, gone);
+    });
+  };
+  return holds(first, second) || holds(second, first);
 }
 
 std::unique_ptr<FrameReader> open_numbered_png(const std::string &pattern) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // holoflow run: a graph from files to files, without GStreamer.
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 
 #include "holoflow/builtin_tasks.hh"
@@ -25,29 +24,32 @@ struct RunArguments {
 
 using Files = std::map<std::string, std::string>;
 
-// Not resolved: /dev/stdout leads to a pipe that has no path.
-std::string path_of(const std::string &file) {
-  return std::filesystem::absolute(file).lexically_normal().string();
+/// What is written must be no file of `others`, whose nodes read or write it.
+void refuse_shared_file(
+    LoadedGraph &loaded, const std::string &option, const std::string &file, const Files &others,
+    const std::string &verb) {
+  for (const auto &[node, other] : others)
+    if (share_a_file(file, other)) {
+      loaded.faults.push_back(
+          option + file + ": node \"" + node + "\" " + verb +
+          " this file already; name another one");
+      return;
+    }
 }
 
-/// Two Outputs must not write one file.
-void refuse_shared_files(LoadedGraph &loaded, const Files &files) {
-  std::map<std::string, std::string> writers;
-  for (const auto &[node, file] : files) {
-    const auto [first, fresh] = writers.emplace(path_of(file), node);
-    if (!fresh)
-      loaded.faults.push_back(
-          "--out " + node + "=" + file + ": node \"" + first->second +
-          "\" writes this file already; name another one");
+void refuse_shared_files(
+    LoadedGraph &loaded, const Files &in, const Files &out, const std::string &trace) {
+  Files before;
+  for (const auto &[node, file] : out) {
+    const std::string option = "--out " + node + "=";
+    refuse_shared_file(loaded, option, file, before, "writes");
+    refuse_shared_file(loaded, option, file, in, "reads");
+    before.emplace(node, file);
   }
-}
-
-void refuse_trace_over_frames(LoadedGraph &loaded, const Files &files, const std::string &trace) {
-  for (const auto &[node, file] : files)
-    if (!trace.empty() && path_of(file) == path_of(trace))
-      loaded.faults.push_back(
-          "--trace " + trace + ": node \"" + node +
-          "\" writes this file already; name another one");
+  if (trace.empty())
+    return;
+  refuse_shared_file(loaded, "--trace ", trace, out, "writes");
+  refuse_shared_file(loaded, "--trace ", trace, in, "reads");
 }
 
 /// Which file belongs to which node of a type; faults where one has none or two.
@@ -56,25 +58,29 @@ Files files_of_nodes(
     const std::vector<std::string> &values) {
   const auto nodes = nodes_of_type(loaded.expanded, type);
   Files files;
+  if (nodes.empty()) {
+    if (!loaded.graph.nodes.empty())
+      loaded.faults.push_back(
+          "graph: expected a node of type " + type + " for " + option + ", got none; add one");
+    return files;
+  }
   for (const std::string &value : values) {
-    auto [node, file] = split_assignment(value, nodes);
-    if (node.empty() && nodes.size() == 1)
-      node = nodes[0];
-    if (node.empty() && nodes.size() > 1)
+    const auto given = read_assignment(loaded, option, type, value);
+    if (!given)
+      continue;
+    if (given->node.empty() && nodes.size() > 1) {
       loaded.faults.push_back(
           option + " " + value + ": expected NODE=FILE, since the graph has " +
           std::to_string(nodes.size()) + " " + type + " nodes; say " + option + " " + nodes[0] +
           "=" + value);
-    else if (!node.empty() && !files.emplace(node, file).second)
+      continue;
+    }
+    const std::string &node = given->node.empty() ? nodes[0] : given->node;
+    if (!files.emplace(node, given->value).second)
       loaded.faults.push_back(
           option + " " + value + ": expected one file for node \"" + node + "\" (" + type +
           "), got a second; leave one out");
   }
-  if (option == "--out")
-    refuse_shared_files(loaded, files);
-  if (nodes.empty() && !loaded.graph.nodes.empty())
-    loaded.faults.push_back(
-        "graph: expected a node of type " + type + " for " + option + ", got none; add one");
   if (files.size() < nodes.size() && files.size() == values.size())
     for (const std::string &node : nodes)
       if (!files.contains(node))
@@ -144,7 +150,7 @@ int run(const RunArguments &arguments) {
   LoadedGraph loaded = load_graph(arguments.graph, registry);
   const Files in = files_of_nodes(loaded, "Input", "--in", arguments.in);
   const Files out = files_of_nodes(loaded, "Output", "--out", arguments.out);
-  refuse_trace_over_frames(loaded, out, arguments.record.trace);
+  refuse_shared_files(loaded, in, out, arguments.record.trace);
   for (const std::string &input : nodes_of_type(loaded.expanded, "Input"))
     if (!in.contains(input))
       loaded.frames.try_emplace(input);  // a fault already
@@ -172,7 +178,10 @@ int run(const RunArguments &arguments) {
       stderr, "%s in, %s out, %.3f seconds on %s\n", count_frames(result.frames_in).c_str(),
       count_frames(result.frames_out).c_str(), result.seconds, result.device.c_str());
   for (const auto &loss : result.losses)
-    std::fprintf(stderr, "%s\n", loss.c_str());
+    print_fault(loss);
+  for (const auto &[output, writer] : writers)
+    if (const auto text = writer->left_from_before(); !text.empty())
+      print_fault(text);
   return Good;
 }
 
@@ -185,14 +194,15 @@ void add_run(CLI::App &app, int &status) {
   command
       ->add_option(
           "--in", arguments->in,
-          "Frames to read: .npy, .png, .tif, name-%04d.png, or raw with --caps; [NODE=]FILE")
+          "Frames to read: .npy, .png, .tif, name-%04d.png, or raw with --caps; [NODE=]FILE; "
+          "a FILE with \"=\" in its name as ./FILE")
       ->type_name("FILE")
       ->allow_extra_args(false)
       ->required();
   command
       ->add_option(
           "--out", arguments->out,
-          "Where frames go: .npy, .png, .tif, name-%04d.png, else raw; [NODE=]FILE")
+          "Where frames go: .npy, .png, .tif, name-%04d.png, else raw; [NODE=]FILE, as for --in")
       ->type_name("FILE")
       ->allow_extra_args(false)
       ->required();

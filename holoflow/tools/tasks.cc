@@ -70,10 +70,7 @@ int show_type(const std::vector<tasks::TaskSpec> &specs, const std::string &type
     }
     types.push_back(spec.type);
   }
-  const auto hint = core::suggestion(type, types);
-  print_fault(
-      "tasks: unknown type \"" + type + "\"" +
-      (hint.empty() ? "; \"holoflow tasks\" lists the types there are" : hint));
+  print_fault("tasks: unknown type \"" + type + "\"" + core::type_suggestion(type, types));
   return Bad;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The specs in words: for docs/tasks.md and for `holoflow tasks TYPE`.
+#include "holoflow/core/near_name.hh"
 #include "holoflow/tools/graph_schema.hh"
 
 namespace holoflow::tools {
@@ -10,16 +11,6 @@ using tasks::ParamSpec;
 using tasks::SlotSpec;
 using tasks::TaskSpec;
 
-std::string join(const std::vector<std::string> &parts, const char *last) {
-  std::string text;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (i != 0)
-      text += i + 1 == parts.size() ? last : ", ";
-    text += parts[i];
-  }
-  return text;
-}
-
 /// In a cell of a table a bar would end the cell.
 std::string cell(const std::string &text) {
   std::string escaped;
@@ -29,16 +20,6 @@ std::string cell(const std::string &text) {
     escaped += c;
   }
   return escaped;
-}
-
-std::string minimum_text(const ParamSpec &param) {
-  if (!param.minimum)
-    return "";
-  const double minimum = *param.minimum;
-  const auto whole = static_cast<int64_t>(minimum);
-  return (param.exclusive_minimum ? " > " : " ≥ ") +
-      (minimum == static_cast<double>(whole) ? std::to_string(whole)
-                                             : nlohmann::json(minimum).dump());
 }
 
 void add_slots(std::string &text, const std::string &title, const std::vector<SlotSpec> &slots) {
@@ -73,13 +54,13 @@ std::string describe_slot(const SlotSpec &slot, bool is_output) {
   for (const core::DType dtype : slot.dtypes)
     names.emplace_back(core::to_string(dtype));
   // Specs say nothing of most outputs' types, since those follow from the inputs.
-  std::string types = !names.empty() ? join(names, " or ") : is_output ? "" : "any type";
+  std::string types = !names.empty() ? core::alternatives(names) : is_output ? "" : "any type";
   return slot.doc + (slot.doc.empty() || types.empty() ? "" : "; ") + types;
 }
 
 std::string describe_values(const ParamSpec &param) {
   std::vector<std::string> parts;
-  const std::string range = minimum_text(param);
+  const std::string range = param.minimum ? " " + tasks::minimum_text(param) : "";
   if ((param.types & tasks::Number) != 0)
     parts.push_back("number" + range);
   else if ((param.types & tasks::Int) != 0)
@@ -100,7 +81,7 @@ std::string describe_values(const ParamSpec &param) {
     parts.emplace_back("true or false");
   if ((param.types & tasks::Null) != 0)
     parts.emplace_back("null");
-  return join(parts, " or ");
+  return core::alternatives(parts);
 }
 
 std::string tasks_markdown(const core::Registry &registry) {

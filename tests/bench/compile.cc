@@ -90,7 +90,7 @@ void measure(
     size_t repetitions) {
   runtime::CompilerConfig config;
   const core::TDesc frame({1, 64, 64}, core::DType::F32, core::MemLoc::Host);
-  config.inputs = {{"in", frame}, {node(0), frame}};
+  config.inputs = {{graph.nodes[0].name, frame}};
   std::vector<double> totals;
   std::array<std::vector<double>, passes.size()> times;
   for (size_t i = 0; i <= repetitions; ++i) {

@@ -222,6 +222,7 @@ TEST_F(RatesTest, AForeignQueueOnSuchAPathIsWarnedOf) {
   spec.add_node("S", "Sum").add_node("D", "Sink");
   spec.connect("A", 0, "Q", 0).connect("A", 0, "R", 0).connect("Q", 0, "S", 0);
   spec.connect("R", 0, "S", 1).connect("S", 0, "D", 0);
+  config.inputs.clear();
   const auto output = runtime::Compiler(fakes_registry, config).plan(spec);
   EXPECT_THAT(
       output->report.notes,

@@ -123,7 +123,8 @@ TEST(Chain, UnknownTypesAreNamedWithTheNearest) {
       ElementsAre(
           "chain, column 10: unknown task type \"conversoin\"; did you mean "
           "\"Conversion\"?",
-          "chain, column 34: unknown task type \"nonsense\""));
+          "chain, column 34: unknown task type \"nonsense\"; \"holoflow tasks\" lists "
+          "the types there are"));
   // Without a list of types nothing is unknown.
   EXPECT_EQ(GraphSpec::from_chain("nonsense", {}).nodes[1].kind, "nonsense");
 }

@@ -61,7 +61,12 @@ TEST_F(GraphFile, FaultsNameTheFileAndThePlace) {
 
 TEST_F(GraphFile, WhatCannotBeReadHasItsOwnReason) {
   const auto missing = error_of("missing.json");
-  EXPECT_STREQ(missing.what(), "graph file \"missing.json\": there is no such file");
+  const std::string path = (fs::current_path() / "missing.json").string();
+  EXPECT_EQ(
+      std::string(missing.what()),
+      "graph file \"missing.json\": there is no such file; looked for \"" + path + "\"");
+  EXPECT_EQ(
+      std::string(error_of(path).what()), "graph file \"" + path + "\": there is no such file");
   EXPECT_EQ(missing.reason, GraphError::Reason::FileNotFound);
   fs::create_directory("folder.json");
   const auto folder = error_of("folder.json");

@@ -40,5 +40,23 @@ TEST(NearName, SuggestionIsTheEndOfASentence) {
   EXPECT_EQ(suggestion("Sobel", types), "");
 }
 
+TEST(NearName, NamesAllWhereNoneIsNear) {
+  EXPECT_EQ(suggestion_or_names("inn", {"in", "other"}, "it has"), "; did you mean \"in\"?");
+  EXPECT_EQ(suggestion_or_names("x", {"in", "b"}, "it has"), "; it has \"in\", \"b\"");
+  EXPECT_EQ(suggestion_or_names("x", {}, "it has"), "");
+}
+
+TEST(NearName, TypesAreListedElsewhere) {
+  EXPECT_EQ(type_suggestion("meen", types), "; did you mean \"Mean\"?");
+  EXPECT_EQ(type_suggestion("Sobel", types), "; \"holoflow tasks\" lists the types there are");
+}
+
+TEST(NearName, AlternativesAreOneOfWhich) {
+  EXPECT_EQ(alternatives({}), "");
+  EXPECT_EQ(alternatives({"a"}), "a");
+  EXPECT_EQ(alternatives({"a", "b"}), "a or b");
+  EXPECT_EQ(alternatives({"a", "b", "c"}), "a, b or c");
+}
+
 }  // namespace
 }  // namespace holoflow::core

@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class Element {
 public:
@@ -201,8 +202,9 @@ TEST(Properties, FaultySettingsAreNamedWhenTheElementOpens) {
   const std::pair<const char *, const char *> cases[] = {
       {"{\"inn\":{\"as\":\"RGB\"}}", "there is no node \"inn\"; did you mean \"in\"?"},
       {"{\"in\":3}", "expected an object of params for node \"in\", got 3"},
-      {"[1]", "expected a JSON object of node names"},
-      {"{\"in\"", "settings: "},
+      {"[1]", "settings: expected a JSON object like {\"node\": {\"param\": value}}, got \"[1]\""},
+      {"in.as=RGB", "{\"node\": {\"param\": value}}, got \"in.as=RGB\""},
+      {"{\"in\"", "got \"{\\\"in\\\"\"; it is no JSON at character 6"},
       {"{\"in\":{\"az\":1}}", "\"az\""},
   };
   for (const auto &[settings, text] : cases) {
@@ -216,6 +218,7 @@ TEST(Properties, FaultySettingsAreNamedWhenTheElementOpens) {
     EXPECT_EQ(errors[0].domain, GST_RESOURCE_ERROR);
     EXPECT_EQ(errors[0].code, GST_RESOURCE_ERROR_SETTINGS);
     EXPECT_THAT(errors[0].text, HasSubstr(text));
+    EXPECT_THAT(errors[0].text, Not(HasSubstr("json.exception")));
   }
 }
 

@@ -293,6 +293,39 @@ TEST(GraphRunner, SaysWhatAnInputMisses) {
   }
 }
 
+TEST(GraphRunner, RefusesTensorsOfInputsThatTheGraphDoesNotHave) {
+  const auto refusal = [](const std::string &name) {
+    CompilerConfig config = cpu();
+    config.inputs.emplace(name, grey);
+    try {
+      (void)GraphRunner::from_chain("upload", config);
+    } catch (const core::CompileError &error) {
+      return std::string(error.what());
+    }
+    return std::string("compiled");
+  };
+  EXPECT_EQ(refusal("input"), "compiled");
+  EXPECT_THAT(
+      refusal("inptu"),
+      HasSubstr("Config::inputs: there is no Input node \"inptu\"; did you mean \"input\"?"));
+  EXPECT_THAT(
+      refusal("upload"), HasSubstr("there is no Input node \"upload\"; the graph has \"input\""));
+}
+
+TEST(GraphRunner, RefusesMoreRecordsThanFrames) {
+  GraphRunner runner = GraphRunner::from_chain("upload", cpu());
+  const std::vector<std::byte> pixels{std::byte{7}, std::byte{8}};
+  bool released = false;
+  try {
+    (void)runner.push("input", pixels.data(), grey, {at(0), at(40)}, [&] { released = true; });
+    FAIL() << "accepted";
+  } catch (const std::invalid_argument &error) {
+    EXPECT_STREQ(error.what(), "push: expected at most one record for each frame, 1 in all, got 2");
+  }
+  EXPECT_TRUE(released);
+  EXPECT_TRUE(runner.push("input", pixels.data(), grey, {at(0)}));  // and goes on
+}
+
 TEST(GraphRunner, RunsTheSameChainOnCuda) {
   try {
     (void)cuda_device();

@@ -527,7 +527,7 @@ TEST(FftFamily, RefusesWrongParams) {
   EXPECT_EQ(
       refusal("FFT", {{"axis", 4}}, {picture}),
       "param \"axis\": expected an axis from -4 to 3, got 4");
-  EXPECT_EQ(refusal("FFT", {{"n", 0}}, {picture}), "param \"n\": expected ≥ 1.0, got 0");
+  EXPECT_EQ(refusal("FFT", {{"n", 0}}, {picture}), "param \"n\": expected ≥ 1, got 0");
   EXPECT_EQ(
       refusal("RFFT2", {{"axes", {1}}}, {picture}), "param \"axes\": expected two axes, got [1]");
   EXPECT_EQ(

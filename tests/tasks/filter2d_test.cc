@@ -240,8 +240,7 @@ TEST(Filter2D, RefusesWrongParams) {
       "param \"r_outer\" is required: expected a number (radius below which frequencies pass, "
       "in periods per picture)");
   EXPECT_EQ(
-      refusal("Filter2D", {{"r_outer", -1}}, {picture}),
-      "param \"r_outer\": expected ≥ 0.0, got -1");
+      refusal("Filter2D", {{"r_outer", -1}}, {picture}), "param \"r_outer\": expected ≥ 0, got -1");
   EXPECT_EQ(
       refusal("Filter2D", {{"r_outer", 1}, {"s_inner", "wide"}}, {picture}),
       "param \"s_inner\": expected a number, got \"wide\"");

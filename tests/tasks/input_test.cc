@@ -369,7 +369,14 @@ TEST(Input, RefusesFramesThatDoNotFitAndGivesThemBack) {
   InputFrames nothing;
   nothing.desc = grey(1);
   EXPECT_THAT(refused(std::move(nothing)), HasSubstr("got a null pointer"));
-  EXPECT_EQ(*pushed.releases, 2);
+  EXPECT_EQ(
+      refused(pushed.tensor(grey(2), std::vector<FrameRecord>(3))),
+      "push: expected at most one record for each frame, 2 in all, got 3");
+  InputFrames picture = pushed.picture("GRAY8", 3, 2, 3);
+  picture.records.resize(2);
+  EXPECT_THAT(refused(std::move(picture)), HasSubstr("1 in all, got 2"));
+  EXPECT_EQ(*pushed.releases, 4);
+  EXPECT_EQ(refused(pushed.tensor(grey(2), std::vector<FrameRecord>(1))), "accepted");
 }
 
 TEST(Input, GivesBackEverythingWhenItDies) {
@@ -454,6 +461,9 @@ TEST(Input, RefusesWhatDoesNotFitItsParams) {
   EXPECT_THAT(
       input_refusal(TDesc({1, 2, 3}, DType::U8, MemLoc::Device), {}),
       HasSubstr("expected a tensor on Host, got U8 [1, 2, 3] on Device"));
+  EXPECT_THAT(
+      input_refusal(TDesc({1, 0, 3}, DType::U8, MemLoc::Host), {}),
+      HasSubstr("expected a tensor of at least one element, got U8 [1, 0, 3] on Host"));
 }
 
 }  // namespace holoflow::test

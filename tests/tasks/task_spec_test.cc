@@ -59,8 +59,8 @@ TEST(TaskSpec, FillsInDefaults) {
 }
 
 TEST(TaskSpec, NamesThePointerAndWhatItExpected) {
-  EXPECT_EQ(first_fault({{"rate", 0}}), "/rate param \"rate\": expected > 0.0, got 0");
-  EXPECT_EQ(first_fault({{"rate", 1}, {"size", 0}}), "/size param \"size\": expected ≥ 1.0, got 0");
+  EXPECT_EQ(first_fault({{"rate", 0}}), "/rate param \"rate\": expected > 0, got 0");
+  EXPECT_EQ(first_fault({{"rate", 1}, {"size", 0}}), "/size param \"size\": expected ≥ 1, got 0");
   EXPECT_EQ(
       first_fault({{"rate", 1}, {"size", 4.0}}),
       "/size param \"size\": expected an integer, got 4.0; write 4");

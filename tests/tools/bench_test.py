@@ -94,6 +94,12 @@ class Bench(CommandTest):
         self.assertEqual((report["frames_in"], report["frames_out"]), (10, 5))
         self.assertIsNone(report["latency_us"])
 
+    def test_a_size_is_for_the_inputs_that_are_left(self):
+        caps = "video/x-raw,format=GRAY8,width=8,height=8"
+        report = self.report("copy", "--caps", caps, "--size", "9x9", "--frames", "2")
+        self.assertEqual(report["inputs"], {"input": "U8 [1, 8, 8] on Host"})
+        self.assert_line(self.bad("bench", "copy", "--size", "70000x8"), "--size 70000x8: ")
+
     def test_batches_take_frames_one_by_one(self):
         graph = json.dumps({"nodes": {"in": {"type": "Input", "params": {"batch": 4}}, "out": {"type": "Output"}},
                             "edges": ["in -> out"]})

@@ -104,7 +104,7 @@ class Check(CommandTest):
         for parts in (('/edgse', 'did you mean "edges"?'), ('/nodes/c', '"type" is missing'),
                       ('/nodes/c/typ', 'did you mean "type"?'), ('/edges/1', 'expected node:slot'),
                       ('"Meen"',), ('"b" (Filter2D)', '"r_outer" is required'), ('"slises"', '"slices"'),
-                      ('output_size', '≥ 1'), ('blok', '"block"'), ('4.0', 'write 4'),
+                      ('output_size', '≥ 1, got 0'), ('blok', '"block"'), ('4.0', 'write 4'),
                       ('node "in" (Input)', '--caps', '--like')):
             self.assert_line(lines, *parts)
 
@@ -114,6 +114,27 @@ class Check(CommandTest):
         self.assertEqual(len(lines), 2, lines)
         for line in lines:
             self.assertIn("/nodes/c", line)
+
+    def test_nodes_behind_a_fault_are_no_faults(self):
+        self.assertEqual(len(self.bad("check", "copy ! conversion target=F33 ! copy ! abs", "--caps", GREY)), 1)
+        self.assertEqual(len(self.bad("check", "copy ! abs")), 1)
+        self.assertEqual(len(self.bad("check", "nowhere.json", "--caps", GREY)), 1)
+
+    def test_types_that_are_near_none_say_where_the_list_is(self):
+        hint = 'type "{}"; "holoflow tasks" lists the types there are'
+        graph = '{"nodes": {"in": {"type": "Input"}, "g": {"type": "Gauss"}}, "edges": ["in -> g"]}'
+        self.assert_line(self.bad("check", graph, "--caps", GREY), hint.format("Gauss"))
+        self.assert_line(self.bad("check", "gauss", "--caps", GREY), hint.format("gauss"))
+
+    def test_a_missing_file_says_where_it_was_looked_for(self):
+        folder = os.path.realpath(self.folder)
+        for name, path in (("no.json", f"{folder}/no.json"), ("a/../no.json", f"{folder}/no.json")):
+            self.assertEqual(self.bad("check", name, "--caps", GREY),
+                             [f'graph file "{name}": there is no such file; looked for "{path}"'])
+        self.assertEqual(self.bad("check", f"{folder}/no.json"),
+                         [f'graph file "{folder}/no.json": there is no such file'])
+        self.assertEqual(self.bad("check", "copy", "--like", "no.npy"),
+                         [f'--like no.npy: "no.npy": there is no such file; looked for "{folder}/no.npy"'])
 
     def test_several_inputs_are_named(self):
         graph = json.dumps({"nodes": {"a": {"type": "Input"}, "b": {"type": "Input"},
@@ -127,7 +148,23 @@ class Check(CommandTest):
         self.assertIn('"a" takes U8', text)
         self.assertIn('"b" takes F32', text)
         self.good("check", graph, "--caps", GREY)  # for both
-        self.assert_line(self.bad("check", graph, "--caps", f"aa={GREY}"), 'got "aa"', "expected the name")
+        self.assertEqual(self.bad("check", graph, "--caps", f"aa={GREY}"), [
+            f'--caps aa={GREY}: expected the name of an Input node in front of "=", got "aa"; did you mean "a"?'])
+        self.assertIn('"b" takes F32', self.good(  # whatever their order
+            "check", graph, "--caps", GREY, "--caps", 'b=application/x-holoflow-tensor,dtype=F32,shape="1,6,8"'))
+
+    def test_every_input_gets_its_caps_once(self):
+        self.assertEqual(self.bad("check", "copy", "--caps", GREY, "--caps", "video/x-raw,format=RGB,width=8,height=6"), [
+            "--caps video/x-raw,format=RGB,width=8,height=6: expected --caps or --like once for each Input, all have "
+            "theirs; leave one out"])
+        self.assertEqual(self.bad("check", "copy", "--caps", f"input={GREY}", "--caps", f"input={GREY}"), [
+            f'--caps input={GREY}: expected --caps or --like once for node "input" (Input), got a second; leave one '
+            "out"])
+        self.assert_line(self.bad("check", "copy", "--caps", GREY, "--like", "a.npy"), "--like a.npy", "once")
+        self.assert_line(self.bad("check", "copy", "--caps", f"inn={GREY}"), 'got "inn"; the graph has "input"')
+        self.assert_line(self.bad("check", "copy", "--like", "inptu=a.npy"), 'did you mean "input"?', "./inptu=a.npy")
+        self.assert_line(self.bad("check", "copy", "--caps", "format=GRAY8,width=8,height=6"), "expected a media type")
+        self.assertIn("for every Input that has none of its own", " ".join(self.good("check", "--help").split()))
 
     def test_an_input_that_names_its_caps_needs_no_option(self):
         self.assertIn("U8 [1, 6, 8]", self.good("check", f'input caps="{GREY}" ! copy'))
@@ -137,6 +174,11 @@ class Check(CommandTest):
         for arguments in ((), ("check",), ("chekc", "copy"), ("check", "copy", "--cap", GREY),
                           ("check", "copy", "--device", "gpu"), ("check", "copy", "more")):
             self.bad(*arguments, status=2)
+        commands = "holoflow: expected check, plan, tasks, run, bench or doctor, got "
+        for arguments, got in (((), "nothing"), (("chekc", "copy"), '"chekc"; did you mean "check"?'),
+                               (("frobnicate",), '"frobnicate"')):
+            self.assertEqual(self.bad(*arguments, status=2),
+                             [commands + got, "Run with --help for more information."])
         self.assertIn("check", self.good("--help"))
         self.assertIn("holoflow 0", self.good("--version"))
 

@@ -274,6 +274,48 @@ class Pictures(RunTest):
         self.refuse(PASS, "none-%d.png", "out2.npy", '"none-0.png" or "none-1.png"')
         self.refuse(PASS, "frame-%04d.png", "out-%d.npy", "expected .png behind a number")
 
+    def test_numbered_files_behind_a_gap_are_told(self):
+        array = ramp((6, 5, 7), "u1")
+        self.save("in.npy", array)
+        self.run_graph("copy", "in.npy", "s-%02d.png")
+        for name in ("s-99.txt", "s-1.png", "s-x9.png", "t-77.png", "s-007.png"):
+            self.write(name, "does not belong to it")
+        self.assertEqual(self.holoflow("run", "copy", "--in", "s-%02d.png", "--out", "all.npy").stderr.count("\n"), 1)
+        (self.folder / "s-03.png").unlink()
+        note = r'"s-%02d.png": 2 files with higher numbers, "s-04.png" to "s-05.png", not read: there is no "s-03.png"'
+        result = self.holoflow("run", "copy", "--in", "s-%02d.png", "--out", "o.npy")
+        self.assertEqual((result.returncode, result.stderr.splitlines()[1:]), (0, [note]))
+        self.assert_same(self.load("o.npy"), array[:3])
+        (self.folder / "s-04.png").unlink()
+        result = self.holoflow("run", "copy", "--in", self.folder / "s-%02d.png", "--out", "o.npy")
+        self.assertIn(': 1 file with a higher number, "', result.stderr)
+        (self.folder / "f3").mkdir()  # the number may be a folder's
+        (self.folder / "f0").mkdir()
+        for folder in ("f0", "f3"):
+            os.link(self.folder / "s-00.png", self.folder / folder / "a.png")
+        result = self.holoflow("run", "copy", "--in", "f%d/a.png", "--out", "o.npy")
+        self.assertIn('"f%d/a.png": 1 file with a higher number, "f3/a.png", not read: there is no "f1/a.png"\n',
+                      result.stderr)
+
+    def test_older_numbered_files_that_stay_are_told(self):
+        self.save("six.npy", ramp((6, 5, 7), "u1"))
+        self.save("two.npy", ramp((2, 5, 7), "u1"))
+        self.run_graph("copy", "six.npy", "s-%02d.png")
+        old = (self.folder / "s-02.png").read_bytes()
+        result = self.holoflow("run", "copy", "--in", "two.npy", "--out", "s-%02d.png")
+        self.assertEqual((result.returncode, result.stderr.splitlines()[1:]), (0, [
+            '"s-%02d.png": 4 files with higher numbers, "s-02.png" to "s-05.png", not of this run but of an older one; '
+            'delete what does not belong to these frames']))
+        self.assertEqual((self.folder / "s-02.png").read_bytes(), old)
+        result = self.holoflow("run", "copy", "--in", "six.npy", "--out", "s-%02d.png")
+        self.assertEqual(len(result.stderr.splitlines()), 1)
+
+    def test_numbered_files_that_are_read_are_not_written(self):
+        self.save("in.npy", ramp((3, 5, 7), "u1"))
+        self.run_graph("copy", "in.npy", "s-%02d.png")
+        for source, target in (("s-%02d.png", "./s-%02d.png"), ("s-%02d.png", "s-01.png"), ("s-01.png", "s-%02d.png")):
+            self.refuse("copy", source, target, f"--out output={target}: ", "reads this file already")
+
     def test_tiff_in_and_out(self):
         for dtype, tail, (height, width) in itertools.product(("u1", "u2", "f4"), ((), (3,), (4,)), SIZES):
             pages = ramp((3, height, width, *tail), dtype)
@@ -365,6 +407,57 @@ class Command(RunTest):
         self.assert_line(self.bad("run", graph, "--in", "a.npy", "--out", "x"), "expected a node of type Output")
         self.bad("run", PASS, "--in", "a.npy", status=2)
 
+    def refuse_in_one_line(self, *arguments, text):
+        before = sorted(path.name for path in self.folder.iterdir())
+        self.assertEqual(self.bad("run", *arguments), [text])
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), before, "it left something behind")
+
+    def test_a_node_that_is_not_there_is_one_fault(self):
+        self.save("a.npy", ramp((2, 5, 7), "u1"))
+        self.write("x=a.npy", "a file of this name is not what is meant")
+        expected = "expected the name of an {} node in front of \"=\", got "
+        for file in ("o.npy", "folder/o.npy"):
+            self.refuse_in_one_line(
+                "copy", "--in", "a.npy", "--out", f"x={file}",
+                text=f'--out x={file}: {expected.format("Output")}"x"; the graph has "output"; a file of this name is '
+                f'./x={file}')
+        self.refuse_in_one_line(
+            "copy", "--in", "inputt=a.npy", "--out", "o.npy",
+            text=f'--in inputt=a.npy: {expected.format("Input")}"inputt"; did you mean "input"?; a file of this name '
+            'is ./inputt=a.npy')
+        self.refuse_in_one_line(
+            "copy", "--in", "x=a.npy", "--out", "o.npy",
+            text=f'--in x=a.npy: {expected.format("Input")}"x"; the graph has "input"; a file of this name is '
+            './x=a.npy')
+        self.assert_line(self.bad("run", self.TWO, "--in", "a=a.npy", "--in", "c=a.npy", "--out", "x=x.npy",
+                                  "--out", "y=y.npy"), '--in c=a.npy', 'got "c"; the graph has "a", "b"; ')
+
+    def test_a_file_may_have_an_equals_sign_in_its_name(self):
+        array = ramp((2, 5, 7), "u1")
+        self.save("x=a.npy", array)
+        for source in ("./x=a.npy", "input=x=a.npy", self.folder / "x=a.npy"):
+            for target in ("./y=o.npy", "output=y=o.npy"):
+                self.run_graph("copy", source, target)
+                self.assert_same(self.load("y=o.npy"), array)
+                (self.folder / "y=o.npy").unlink()
+        for option in ("--in", "--out"):
+            self.assertRegex(self.good("run", "--help"), r"(?s)\[NODE=\]FILE.*\./FILE")
+
+    def test_nodes_of_sub_graphs_are_named_with_a_slash(self):
+        self.save("a.npy", ramp((2, 5, 7), "u1"))
+        graph = json.dumps({
+            "nodes": {"source": {"type": "Graph", "params": {"graph": "source"}}, "o": {"type": "Output"}},
+            "edges": ["source -> o"],
+            "graphs": {"source": {"nodes": {"in": {"type": "Input"}}, "edges": [], "outputs": ["in"]}}})
+        self.run_graph(graph, "source/in=a.npy", "o.npy")
+        self.assert_line(self.bad("run", graph, "--in", "sourcr/in=a.npy", "--out", "o.npy"),
+                         'got "sourcr/in"; did you mean "source/in"?')
+
+    def test_names_are_not_judged_where_nodes_are_missing(self):
+        self.refuse_in_one_line("nowhere.json", "--in", "x=a.npy", "--out", "y=o.npy",
+                                text=f'graph file "nowhere.json": there is no such file; looked for '
+                                f'"{os.path.realpath(self.folder)}/nowhere.json"')
+
     def test_all_faults_come_before_anything_runs(self):
         lines = self.bad("run", "filter2d ! conversion target=F33", "--in", "missing.npy", "--out", "x.npy")
         for parts in (("missing.npy", "no such file"), ('"r_outer" is required',), ("F33",)):
@@ -405,6 +498,37 @@ class Command(RunTest):
         self.write("in.tif", tiff_bytes(ramp((2, 9, 9), "u1"))[:-100])
         self.refuse(PASS, "in.tif", "out.npy", "in.tif")
         self.assertEqual((self.folder / "out.npy").read_text(), "old")
+
+    def test_names_of_other_formats_are_not_written(self):
+        self.save("a.npy", ramp((2, 5, 7), "u1"))
+        for name in ("o.jpg", "o.JPEG", "o.bmp", "o.mp4", "o.gif", "o.npz", "o.y4m"):
+            self.refuse(PASS, "a.npy", name, f'"{name}": expected .npy, .png, .tif or .tiff', "like .raw",
+                        f"got {name[1:].lower()},")
+        for name in ("o.raw", "o.bin", "o", "o.jpg.raw"):
+            self.run_graph(PASS, "a.npy", name)
+            self.assertEqual((self.folder / name).stat().st_size, 70)
+
+    def test_what_is_read_is_not_written(self):
+        array = ramp((2, 5, 7), "u1")
+        self.save("a.npy", array)
+        (self.folder / "sub").mkdir()
+        os.symlink("a.npy", self.folder / "link.npy")
+        os.symlink(self.folder, self.folder / "sub" / "up")
+        os.link(self.folder / "a.npy", self.folder / "hard.npy")
+        for name in ("a.npy", "./a.npy", "sub/../a.npy", "link.npy", "sub/up/a.npy", "hard.npy",
+                     self.folder / "a.npy"):
+            self.refuse("copy", "a.npy", name, f"--out output={name}: ", 'node "input" reads this file already')
+        self.refuse("copy", "a.npy", "o.npy", "--trace sub/up/a.npy: ", "reads this file already",
+                    options=("--trace", "sub/up/a.npy"))
+        self.refuse("copy", "a.npy", "o.npy", "--trace sub/up/o.npy: ", "writes this file already",
+                    options=("--trace", "sub/up/o.npy"))
+        self.assert_same(self.load("a.npy"), array)
+        os.symlink("o.npy", self.folder / "later.npy")
+        self.save("b.npy", array)
+        os.symlink("b.npy", self.folder / "b2.npy")
+        lines = self.bad("run", self.TWO, "--in", "a=a.npy", "--in", "b=a.npy", "--out", "x=b.npy", "--out",
+                         "y=b2.npy")
+        self.assert_line(lines, "--out y=b2.npy", 'node "x" writes this file already')
 
     def test_where_nothing_can_be_written(self):
         self.save("a.npy", ramp((2, 5, 7), "u1"))

@@ -78,6 +78,10 @@ InferResult infer_input(
     throw std::invalid_argument(
         "expected a tensor on Host, got " + core::to_string(one) +
         "; frames enter in Host memory, add an \"Upload\" node behind");
+  if (one.num_elements() == 0)
+    throw std::invalid_argument(
+        "expected a tensor of at least one element, got " + core::to_string(one) +
+        "; change what Config::inputs says of this node");
   const auto batch = params.at("batch").get<size_t>();
   if (batch > 1 && one.rank() < 3)
     throw std::invalid_argument(

@@ -19,6 +19,29 @@ namespace {
 constexpr size_t most_loans = 32;
 // Fewer loans are not worth a question to the device while frames keep coming.
 constexpr uint64_t loans_before_asking = 3;
+
+/// How many frames of `tensor` they are.
+size_t check_tensor(const runtime::InputFrames &frames, const core::TDesc &tensor) {
+  const core::TDesc &desc = frames.desc;
+  size_t count = 1;
+  bool fits = desc.dtype == tensor.dtype && desc.rank() == tensor.rank() &&
+      desc.strides.size() == desc.rank() && desc.mem_loc == core::MemLoc::Host;
+  for (size_t axis = tensor.rank() >= 3 ? 1 : 0; fits && axis < tensor.rank(); ++axis)
+    fits = desc.shape[axis] == tensor.shape[axis];
+  if (fits && tensor.rank() >= 3) {
+    count = desc.shape[0];
+    fits = count > 0;
+  }
+  if (!fits)
+    throw std::invalid_argument(
+        "push: expected one or more frames of " + core::to_string(tensor) + ", got " +
+        core::to_string(desc));
+  if (frames.data == nullptr && desc.num_bytes() > 0)
+    throw std::invalid_argument(
+        "push: expected memory for " + core::to_string(desc) + ", got a null pointer");
+  return count;
+}
+
 }  // namespace
 
 PushedFrames::PushedFrames(runtime::InputFrames &&pushed)
@@ -54,25 +77,16 @@ InputTask::~InputTask() = default;
 
 void InputTask::check(PushedFrames &pushed) const {
   const runtime::InputFrames &frames = pushed.frames;
-  pushed.count = 1;
-  if (!frames.picture.format.empty())
-    return check_picture(frames.picture, tensor_);
-  const core::TDesc &desc = frames.desc;
-  bool fits = desc.dtype == tensor_.dtype && desc.rank() == tensor_.rank() &&
-      desc.strides.size() == desc.rank() && desc.mem_loc == core::MemLoc::Host;
-  for (size_t axis = tensor_.rank() >= 3 ? 1 : 0; fits && axis < tensor_.rank(); ++axis)
-    fits = desc.shape[axis] == tensor_.shape[axis];
-  if (fits && tensor_.rank() >= 3) {
-    pushed.count = desc.shape[0];
-    fits = pushed.count > 0;
+  if (frames.picture.format.empty()) {
+    pushed.count = check_tensor(frames, tensor_);
+  } else {
+    pushed.count = 1;
+    check_picture(frames.picture, tensor_);
   }
-  if (!fits)
+  if (frames.records.size() > pushed.count)
     throw std::invalid_argument(
-        "push: expected one or more frames of " + core::to_string(tensor_) + ", got " +
-        core::to_string(desc));
-  if (frames.data == nullptr && desc.num_bytes() > 0)
-    throw std::invalid_argument(
-        "push: expected memory for " + core::to_string(desc) + ", got a null pointer");
+        "push: expected at most one record for each frame, " + std::to_string(pushed.count) +
+        " in all, got " + std::to_string(frames.records.size()));
 }
 
 InputTask::PushResult InputTask::push(runtime::InputFrames &&frames) {
