@@ -105,8 +105,7 @@ void order_nodes(Plan &plan) {
 
 /// The descriptors of the node's inputs in slot order. False where slots are sparse, or where a
 /// producer is unknown (then nothing is reported: the producer's fault says it).
-bool gather_inputs(Plan &plan, size_t node, std::vector<core::TDesc> &inputs) {
-  bool blocked = false;
+bool gather_inputs(Plan &plan, size_t node, std::vector<core::TDesc> &inputs, bool &blocked) {
   const auto &edges = plan.in_edges[node];
   inputs.resize(edges.size());
   for (const auto index : edges) {
@@ -301,14 +300,24 @@ void infer_node(Plan &plan, size_t node, std::span<const core::TDesc> inputs) {
 void infer_types(Plan &plan) {
   plan.inferred.assign(plan.node_count(), false);
   order_nodes(plan);
+  std::string not_checked;
   std::vector<core::TDesc> inputs;
   for (const auto node : plan.topo_order) {
     if (plan.node_faulty[node])
       continue;
+    bool blocked = false;
     inputs.clear();
-    if (gather_inputs(plan, node, inputs))
+    if (gather_inputs(plan, node, inputs, blocked)) {
       infer_node(plan, node, inputs);
+    } else if (blocked) {
+      not_checked +=
+          (not_checked.empty() ? "\"" : ", \"") + plan.graph.nodes[node].spec.name + "\"";
+    }
   }
+  if (!not_checked.empty())
+    add_fault(
+        plan, {.pass = pass},
+        "not checked, because a node before them has a fault: " + not_checked);
   for (auto &edge : plan.graph.edges) {
     const auto &outputs = plan.graph.nodes[edge.from].infer.output_descs;
     const auto out = static_cast<size_t>(edge.spec.out_idx);

@@ -19,8 +19,8 @@ void build_plan(Plan &plan);
 
 /// 3. Orders the nodes, producers first, and asks each factory for its contract, which is checked
 /// on the spot. Fails on cycles, sparse inputs, slots out of range, refusals and broken factories.
-/// Nodes behind a fault are left out in silence: the fault says it. Reads: graph, edges.  Writes:
-/// topo_order, topo_rank, inferred, node infer, edge desc.
+/// Nodes behind a fault are reported as not checked. Reads: graph, edges.  Writes: topo_order,
+/// topo_rank, inferred, node infer, edge desc.
 void infer_types(Plan &plan);
 
 /// 4. Gives every output a tensor id and plans the frame records beside it.

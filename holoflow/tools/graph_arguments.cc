@@ -160,7 +160,8 @@ bool may_be_a_consequence(const core::Error &fault) {
   const std::string text = fault.what();
   const bool early =
       fault.pass == "sub-graphs" || fault.pass == "validate" || fault.pass == "type inference";
-  return !early || text.find("connect a node") != std::string::npos;
+  return !early || text.find("connect a node") != std::string::npos ||
+      text.find("not checked") != std::string::npos;
 }
 
 std::string ask_for_tensor(const LoadedGraph &loaded, const std::string &input) {

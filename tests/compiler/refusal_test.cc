@@ -10,7 +10,6 @@ namespace holoflow::test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 
 TEST_F(CompilerTest, C18_TwoFirmOwnersAreRefused) {
   EXPECT_THAT(
@@ -126,14 +125,14 @@ TEST_F(CompilerTest, C28_SectionDownstreamOfItselfIsRefused) {
   EXPECT_THAT(faults_of(longer), HasSubstr("a cycle of sections"));
 }
 
-TEST_F(CompilerTest, NodesBehindAFaultAreNoFaults) {
+TEST_F(CompilerTest, NodesBehindAFaultAreListedAsNotChecked) {
   core::GraphSpec spec;
   spec.add_node("A", "Sum").add_node("B", "Add").add_node("C", "Add").add_node("bad", "Add");
   spec.connect("bad", 0, "B", 0).connect("B", 0, "C", 0);
   const auto faults = faults_of(spec);
   EXPECT_THAT(faults, HasSubstr("node \"bad\" (Add): expected 1 input"));
-  EXPECT_THAT(faults, Not(HasSubstr("\"B\"")));
-  EXPECT_THAT(faults, Not(HasSubstr("\"C\"")));
+  EXPECT_THAT(
+      faults, HasSubstr("not checked, because a node before them has a fault: \"B\", \"C\""));
 }
 
 TEST_F(CompilerTest, FaultsOfDifferentPassesAreReportedTogether) {
@@ -155,7 +154,7 @@ TEST_F(CompilerTest, EveryCycleIsReportedAndNodesBesideThemAreChecked) {
   EXPECT_THAT(faults, HasSubstr("a cycle: \"A\" -> \"B\" -> \"A\""));
   EXPECT_THAT(faults, HasSubstr("a cycle: \"C\" -> \"D\" -> \"C\""));
   EXPECT_THAT(faults, HasSubstr("node \"bad\" (Add): expected 1 input"));
-  EXPECT_THAT(faults, Not(HasSubstr("\"E\"")));
+  EXPECT_THAT(faults, HasSubstr("not checked, because a node before them has a fault: \"E\""));
 }
 
 TEST_F(CompilerTest, SlotsOfKnownTypesAreCheckedWithTheEdges) {
@@ -182,8 +181,9 @@ TEST_F(CompilerTest, NodesBehindASubGraphThatCannotBeExpandedAreNotBlamed) {
   spec.nodes[1].settings = {{"graph", "nope"}};
   const auto faults = faults_of(spec);
   EXPECT_THAT(faults, HasSubstr("node \"G\" (Graph): there is no sub-graph \"nope\""));
-  EXPECT_THAT(faults, Not(HasSubstr("\"B\"")));
-  EXPECT_THAT(faults, Not(HasSubstr("\"C\"")));
+  EXPECT_THAT(
+      faults, HasSubstr("not checked, because a node before them has a fault: \"B\", \"C\""));
+  EXPECT_THAT(faults, testing::Not(HasSubstr("expected 1 input")));
 }
 
 TEST_F(CompilerTest, BrokenFactoriesAreNamed) {
