@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 #include "holoflow/core/graph_json.hh"
 #include "holoflow/core/near_name.hh"
@@ -155,13 +156,29 @@ void drop_loose_edges(core::GraphSpec &graph) {
   });
 }
 
+/// A list of nodes that were not checked, because of another fault.
+bool is_unchecked(const core::Error &fault) {
+  return std::string_view(fault.what()).find("not checked") != std::string_view::npos;
+}
+
+/// Nobody said what this Input gets, or what was said is a fault that is told already.
+bool asks_for_tensor(const core::Error &fault) {
+  return std::string_view(fault.what()).find("expected the tensor that one push brings") !=
+      std::string_view::npos;
+}
+
+/// Whether what stands behind a fault tells a reader something: not where the fault is in the
+/// command line, or in what is written at the node.
+bool is_failed_inference(const core::Error &fault) {
+  return fault.pass == "type inference" && !is_unchecked(fault) && !asks_for_tensor(fault);
+}
+
 /// Whether a fault may only be there because parts of the graph could not be read.
 bool may_be_a_consequence(const core::Error &fault) {
   const std::string text = fault.what();
   const bool early =
       fault.pass == "sub-graphs" || fault.pass == "validate" || fault.pass == "type inference";
-  return !early || text.find("connect a node") != std::string::npos ||
-      text.find("not checked") != std::string::npos;
+  return !early || text.find("connect a node") != std::string::npos || is_unchecked(fault);
 }
 
 std::string ask_for_tensor(const LoadedGraph &loaded, const std::string &input) {
@@ -176,11 +193,8 @@ std::string ask_for_tensor(const LoadedGraph &loaded, const std::string &input) 
 void add_compiler_fault(LoadedGraph &loaded, const core::Error &fault) {
   if (!loaded.whole && may_be_a_consequence(fault))
     return;
-  const std::string text = fault.what();
-  const bool asks_for_tensor =
-      text.find("expected the tensor that one push brings") != std::string::npos;
-  if (!asks_for_tensor)
-    loaded.faults.push_back(text);
+  if (!asks_for_tensor(fault))
+    loaded.faults.emplace_back(fault.what());
   else if (!loaded.frames.contains(fault.node))  // else the fault in its caps or file is enough
     loaded.faults.push_back(ask_for_tensor(loaded, fault.node));
 }
@@ -280,8 +294,11 @@ std::unique_ptr<runtime::CompilerOutput> plan_graph(LoadedGraph &loaded, core::R
   try {
     plan = runtime::Compiler(registry, loaded.config).plan(loaded.graph);
   } catch (const core::CompileError &error) {
+    const bool tells_unchecked =
+        std::any_of(error.faults.begin(), error.faults.end(), is_failed_inference);
     for (const core::Error &fault : error.faults)
-      add_compiler_fault(loaded, fault);
+      if (tells_unchecked || !is_unchecked(fault))
+        add_compiler_fault(loaded, fault);
   }
   return loaded.faults.empty() ? std::move(plan) : nullptr;
 }

@@ -115,6 +115,12 @@ class Check(CommandTest):
         for line in lines:
             self.assertIn("/nodes/c", line)
 
+    def test_nodes_behind_a_failed_inference_are_listed(self):
+        lines = self.bad("check", "sqrt ! copy", "--caps", GREY)
+        self.assert_line(lines, "(Sqrt), input 0: expected F32 or CF32")
+        self.assert_line(lines, 'not checked, because a node before them has a fault: "copy", "output"')
+        self.assertEqual(len(lines), 2)
+
     def test_nodes_behind_a_fault_are_no_faults(self):
         self.assertEqual(len(self.bad("check", "copy ! conversion target=F33 ! copy ! abs", "--caps", GREY)), 1)
         self.assertEqual(len(self.bad("check", "copy ! abs")), 1)
