@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "holoflow/runtime/device_rates.hh"
 
-#include <algorithm>
 #include <chrono>
 
 #include "holoflow/core/error.hh"
@@ -12,8 +11,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double seconds_each = 0.1;
-constexpr size_t bytes_at_once = size_t{256} << 20;
+constexpr double seconds_each = 0.1, seconds_of_a_round = 0.02;
+constexpr size_t most_copies = 100'000;
 constexpr size_t beyond_the_caches = size_t{128} << 20;
 
 double measure_copies(
@@ -29,21 +28,22 @@ double measure_copies(
     return 0;
   }
   const Stream stream(device);
-  const size_t copies = std::clamp<size_t>(bytes_at_once / bytes, 4, 1000);
-  const auto copy = [&] {
+  size_t copies = 4;
+  const auto time_round = [&] {
+    const auto begin = Clock::now();
     for (size_t i = 0; i < copies; ++i)
       device.copy(to.get(), to_location, from.get(), from_location, bytes, stream.get());
     device.synchronize(stream.get());
+    return std::chrono::duration<double>(Clock::now() - begin).count();
   };
-  copy();  // warms up
-  const auto begin = Clock::now();
-  size_t copied = 0;
-  double seconds = 0;
-  do {
-    copy();
-    copied += copies;
-    seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  } while (seconds < seconds_each);
+  (void)time_round();  // warms up
+  // Long enough that the wait at the end does not count.
+  double seconds = time_round();
+  for (; seconds < seconds_of_a_round && copies < most_copies; seconds = time_round())
+    copies *= 2;
+  size_t copied = copies;
+  for (; seconds < seconds_each; copied += copies)
+    seconds += time_round();
   return static_cast<double>(copied) * static_cast<double>(bytes) / seconds;
 }
 

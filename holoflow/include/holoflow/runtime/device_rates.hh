@@ -15,7 +15,7 @@ struct DeviceRates {
   double memory = 0.0;  ///< read and written: a copy within the device's memory counts twice
 };
 
-/// Measures: one rate after the other, many copies enqueued at once, about a third of a second in
+/// Measures: one rate after the other, many copies enqueued at once, about half a second in
 /// all. The link with copies of so many bytes each (0: not measured), the memory with copies larger
 /// than the caches. 0 on the CPU, and where the memory to copy to and from is not there.
 ///
