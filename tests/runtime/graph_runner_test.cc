@@ -348,15 +348,25 @@ TEST(GraphRunner, RunsTheSameChainOnCuda) {
   }
 }
 
-TEST(GraphRunner, TakesDeviceMemory) {
-  try {
-    (void)cuda_device();
-  } catch (const core::DeviceError &error) {
-    GTEST_SKIP() << error.what();
+class DeviceMemoryOnCuda : public testing::Test {
+protected:
+  void SetUp() override {
+    try {
+      (void)cuda_device();
+    } catch (const core::DeviceError &error) {
+      GTEST_SKIP() << error.what();
+    }
   }
-  CompilerConfig config = cpu();
-  config.device = CompilerConfig::Device::Cuda;
-  GraphRunner runner = GraphRunner::from_chain("upload ! download", config);
+
+  static GraphRunner make() {
+    CompilerConfig config = cpu();
+    config.device = CompilerConfig::Device::Cuda;
+    return GraphRunner::from_chain("upload ! download", config);
+  }
+};
+
+TEST_F(DeviceMemoryOnCuda, IsCopiedBeforePushReturns) {
+  GraphRunner runner = make();
   Device &device = cuda_device();
   const MemoryBlock block(device, MemLoc::Device, 2);
   const Stream stream(device);
@@ -375,15 +385,8 @@ TEST(GraphRunner, TakesDeviceMemory) {
   EXPECT_THAT(bytes_of(*tensor), ElementsAre(7, 8));
 }
 
-TEST(GraphRunner, TakesDeviceMemoryOfAnyNumberOfFrames) {
-  try {
-    (void)cuda_device();
-  } catch (const core::DeviceError &error) {
-    GTEST_SKIP() << error.what();
-  }
-  CompilerConfig config = cpu();
-  config.device = CompilerConfig::Device::Cuda;
-  GraphRunner runner = GraphRunner::from_chain("upload ! download", config);
+TEST_F(DeviceMemoryOnCuda, MayHoldAnyNumberOfFrames) {
+  GraphRunner runner = make();
   Device &device = cuda_device();
   constexpr size_t most = 4;
   const MemoryBlock block(device, MemLoc::Device, 2 * most);
