@@ -196,15 +196,14 @@ void GraphModel::read() {
 // sub-graphs ("outer/inner"): the former are patched before the expansion, the rest behind it.
 void GraphModel::merge_settings() {
   auto patch = nlohmann::json::object();
-  if (settings_.settings.find_first_not_of(" \t\r\n") != std::string::npos) {
-    const bool begins_well =
-        settings_.settings[settings_.settings.find_first_not_of(" \t\r\n")] == '{';
+  const auto begin = settings_.settings.find_first_not_of(" \t\r\n");
+  if (begin != std::string::npos) {
     std::string where;
     try {
       patch = nlohmann::json::parse(settings_.settings, nullptr, true, true);
     } catch (const nlohmann::json::parse_error &error) {
       patch = nullptr;
-      if (begins_well)
+      if (settings_.settings[begin] == '{')
         where = "; it is no JSON at character " + std::to_string(error.byte);
     }
     if (!patch.is_object()) {
@@ -383,13 +382,15 @@ GraphModel::RowInference GraphModel::infer_row(const CapsRow &row) const {
   return first;
 }
 
+CapsPtr allowed_caps(const PortNode &input) {
+  return CapsPtr(input.caps.empty() ? nullptr : gst_caps_from_string(input.caps.c_str()));
+}
+
 std::vector<const CapsRow *> GraphModel::accepted_rows() const {
   std::vector<const CapsRow *> rows;
   if (inputs_.size() != 1 || outputs_.size() != 1 || !faults_.empty())
     return rows;
-  CapsPtr allowed;
-  if (!inputs_.front().caps.empty())
-    allowed.reset(gst_caps_from_string(inputs_.front().caps.c_str()));
+  const CapsPtr allowed = allowed_caps(inputs_.front());
   for (const CapsRow *row : input_rows(inputs_.front().as)) {
     if (allowed != nullptr && !gst_caps_can_intersect(row_caps(*row).get(), allowed.get()))
       continue;
@@ -403,7 +404,7 @@ std::vector<core::Error> GraphModel::refusal(const GstCaps *caps) const {
   try {
     const auto &input = inputs_.front();
     const auto stream = parse_input_caps(caps, input.as);
-    const CapsPtr allowed(input.caps.empty() ? nullptr : gst_caps_from_string(input.caps.c_str()));
+    const CapsPtr allowed = allowed_caps(input);
     if (allowed != nullptr && !gst_caps_can_intersect(caps, allowed.get())) {
       const TextPtr got(gst_caps_to_string(caps));
       return {fault(
@@ -438,7 +439,7 @@ std::vector<core::Error> GraphModel::judge() const {
   std::vector<const CapsRow *> rows = input_rows(inputs_.empty() ? "" : inputs_.front().as);
   if (!inputs_.empty() && !inputs_.front().caps.empty()) {
     const auto &input = inputs_.front();
-    const CapsPtr allowed(gst_caps_from_string(input.caps.c_str()));
+    const CapsPtr allowed = allowed_caps(input);
     std::erase_if(rows, [&](const CapsRow *row) {
       return allowed == nullptr || !gst_caps_can_intersect(row_caps(*row).get(), allowed.get());
     });

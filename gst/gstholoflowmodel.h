@@ -36,6 +36,9 @@ struct PortNode {
   friend bool operator==(const PortNode &, const PortNode &) = default;
 };
 
+/// What the caps of an Input restrict it to; null where they restrict nothing or are no caps.
+[[nodiscard]] CapsPtr allowed_caps(const PortNode &input);
+
 /// What the graph makes of frames of one kind.
 struct Inference {
   std::vector<core::Error> faults;  ///< empty where the graph takes them

@@ -105,8 +105,7 @@ bool offers_raw(GstCaps *filter) {
 
 // What the caps of the graph's one Input leave of `caps`.
 CapsPtr as_input_allows(const GraphModel &model, CapsPtr caps) {
-  const auto &restricted = model.inputs().front().caps;
-  const CapsPtr allowed(restricted.empty() ? nullptr : gst_caps_from_string(restricted.c_str()));
+  const CapsPtr allowed = allowed_caps(model.inputs().front());
   return allowed == nullptr ? std::move(caps) : intersect(caps.get(), allowed.get());
 }
 
