@@ -15,7 +15,7 @@
 
 #define HOLOFLOW_MODULE_ENTRY extern "C" __attribute__((visibility("default")))
 
-#define HOLOFLOW_RELEASE "0.1.0"
+#define HOLOFLOW_RELEASE "0.2.0"
 
 #define HOLOFLOW_DETAIL_TEXT(x) HOLOFLOW_DETAIL_TEXT_OF(x)
 #define HOLOFLOW_DETAIL_TEXT_OF(x) #x

@@ -2,7 +2,8 @@
 // The task model: what a task is, what its factory tells the compiler, what the scheduler calls.
 //
 // Life of a task: factory infer() (no device, any thread) → create() or update() (compiler thread)
-// → bind_logger(), bind_storage_access() → the running calls below (section threads) → destructor.
+// → bind_logger(), bind_storage_access() → for each run: begin_run(), then the running calls below
+// (section threads) → destructor.
 #pragma once
 
 #include <atomic>
@@ -94,6 +95,10 @@ public:
   virtual void interrupt() noexcept {}
   /// The memory that acquire_input lent will not be used in this run.
   virtual void abandon_input(int index) { (void)index; }
+  /// A new run begins: the task forgets what the last one left in it (frames, counts, lent slots).
+  /// Called by Scheduler::start() on its caller's thread, in plan order, before any section runs;
+  /// an exception fails the start. A node that is kept while a running graph changes is not told.
+  virtual void begin_run() {}
 
 protected:
   /// The node's logger; not to be called before the compiler has bound it (not in constructors).
@@ -148,6 +153,9 @@ struct Window {
   size_t stride = 1;  ///< frames by which a pop advances
   size_t capacity = 0;  ///< frames that fit, 0 if unknown
   bool drops = false;  ///< may drop frames when full
+  /// Frames that have to come in before the first pop, beyond `size`: how far behind its input the
+  /// task is. Where paths meet, the other path has to hold as many.
+  size_t delay = 0;
 };
 
 /// Memory that a task takes for itself.
