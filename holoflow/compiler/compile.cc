@@ -32,9 +32,11 @@ constexpr Pass judging_passes[] = {
     {"section partitioning", compiler::partition_sections, true},
 };
 
-/// Lag and memory are no passes of their own for the trace: the bill is part of allocating.
+/// Lag, recordings and memory are no passes of their own for the trace: the bill is part of
+/// allocating.
 void plan_memory_and_allocate(Plan &plan) {
   compiler::plan_lag(plan);
+  compiler::plan_recordings(plan);
   compiler::plan_memory(plan);
   if (plan.faults.empty())
     compiler::allocate(plan);
@@ -179,6 +181,7 @@ public:
     plan.report.device_index = on_device ? std::max(config_.cuda_device, 0) : -1;
     prepared.run_all(judging_passes);
     compiler::plan_lag(plan);
+    compiler::plan_recordings(plan);
     compiler::plan_memory(plan);
     if (!plan.faults.empty())
       throw core::CompileError(plan.faults);
@@ -270,6 +273,7 @@ private:
         output->report.notes.push_back(decision.text);
     output->inputs = plan.config->inputs;
     output->compute_location = plan.compute_location;
+    output->recordings = std::move(plan.recordings);
     return output;
   }
 

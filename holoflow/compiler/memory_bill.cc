@@ -104,6 +104,8 @@ const char *to_string(Decision::Kind kind) {
     return "order";
   case Decision::Kind::Device:
     return "device";
+  case Decision::Kind::Replay:
+    return "replay";
   case Decision::Kind::Warning:
     return "warning";
   }

@@ -47,7 +47,13 @@ void check_ownership(Plan &plan);
 /// overlap; storage_copies.
 void plan_lag(Plan &plan);
 
-/// Between lag and 7: sizes, blocks that storages share, the bill; refuses what exceeds the budget.
+/// Between lag and the memory plan: which nodes of a section on a GPU are recorded and launched as
+/// one. Fails where replay is required and a device task would be launched by itself.
+/// Reads: sections with their tails, infer, tid_to_sid, tensor_descs, compute_location, config.
+/// Writes: the sections' runs, recordings, decisions.
+void plan_recordings(Plan &plan);
+
+/// Between recordings and 7: sizes, blocks that storages share, the bill; refuses what exceeds the budget.
 /// Reads: tensor_descs, tid_to_sid, storage_owner, sections, storage_copies.  Writes: the sections'
 /// lagged strides, storage_bytes, storage_location, block_of, block_bytes, bill.
 void plan_memory(Plan &plan);

@@ -92,7 +92,10 @@ struct Plan {
   // Lag, between 9 and the memory plan. Also the sections' lag, tail and lagged storages.
   std::vector<size_t> storage_copies;  ///< by sid: iterations that have their own piece of it
 
-  // Memory plan, between lag and 7.
+  // Recordings, between lag and the memory plan. Also the sections' runs.
+  std::vector<runtime::RecordingDefinition> recordings;
+
+  // Memory plan, between recordings and 7.
   std::vector<size_t> storage_bytes;  ///< by sid
   std::vector<core::MemLoc> storage_location;  ///< by sid
   std::vector<int> block_of;  ///< sid → sid under which its block is kept, -1 where a task owns it

@@ -199,6 +199,7 @@ public:
     bill_tensors();
     bill_blocks();
     bill_tasks();
+    bill_recordings();
   }
 
 private:
@@ -267,6 +268,23 @@ private:
         bill_.task_items.push_back({plan_.graph.nodes[i].spec.name, section, need});
       }
   }
+
+  // What a recording takes is known once it is made; most tasks enqueue one kernel, transforms a few.
+  void bill_recordings() {
+    for (const auto &section : plan_.sections)
+      for (const auto &run : section.runs) {
+        const core::MemoryNeed need{
+            MemLoc::Device,
+            saturating_product(run.count, operations_per_task * runtime::recorded_bytes_per_operation),
+            "recording of " + std::to_string(run.count) + " tasks, estimated"};
+        const auto bytes = amount(need.mem_loc, need.bytes);
+        bill_.tasks += bytes;
+        bill_.sections[static_cast<size_t>(section.id)].tasks += bytes;
+        bill_.task_items.push_back({run.label, section.id, need});
+      }
+  }
+
+  static constexpr size_t operations_per_task = 2;
 
   Plan &plan_;
   runtime::MemoryBill &bill_;

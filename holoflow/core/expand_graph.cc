@@ -32,6 +32,7 @@ struct Ports {
 struct Scope {
   std::string prefix;  ///< "outer/" in front of names
   std::string group;  ///< the Graph node, "" at the top
+  std::string key;  ///< the param "key" of that node or of one around it
 };
 
 class Expander {
@@ -53,6 +54,10 @@ public:
 
 private:
   using Definitions = std::map<std::string, SubGraph>;
+  /// The first Graph node with a key, and what it stands for.
+  struct KeyUser {
+    std::string node, graph;
+  };
 
   void fault(const std::string &node, const std::string &pointer, const std::string &message) {
     const auto position = graph_.source ? graph_.source->find(pointer) : SourceMap::Position{};
@@ -96,7 +101,7 @@ private:
       if (node.kind != graph_node_type) {
         result_.nodes.push_back(
             {name, node.kind, node.settings, node.debug, node.pointer,
-             scope.group.empty() ? node.group : scope.group});
+             scope.group.empty() ? node.group : scope.group, scope.key});
         continue;
       }
       const bool taken = times_used.at(node.name) > 1;
@@ -133,7 +138,7 @@ private:
   void expand_or_keep(
       const NodeSpec &node, const std::string &name, const Scope &scope,
       std::map<std::string, Ports> &inner) {
-    auto ports = expand_node(node, name);
+    auto ports = expand_node(node, name, scope);
     if (ports.known)
       inner.emplace(node.name, std::move(ports));
     else if (!too_large_)
@@ -141,7 +146,7 @@ private:
           {name, node.kind, node.settings, node.debug, node.pointer, scope.group});
   }
 
-  Ports expand_node(const NodeSpec &node, const std::string &name) {
+  Ports expand_node(const NodeSpec &node, const std::string &name, const Scope &scope) {
     const auto wanted = sub_graph_of(node, name);
     if (!wanted)
       return {};
@@ -168,10 +173,29 @@ private:
       return {};
     const auto &definition = definition_of(*wanted);
     path_.push_back(*wanted);
-    auto ports =
-        expand_body(definition.body, definition.inputs, definition.outputs, {name + "/", name});
+    auto ports = expand_body(
+        definition.body, definition.inputs, definition.outputs,
+        {name + "/", name, key_of(node, name, *wanted, scope)});
     path_.pop_back();
     return ports;
+  }
+
+  /// One key stands for one definition: the same nodes, edges and params.
+  std::string key_of(
+      const NodeSpec &node, const std::string &name, const std::string &wanted,
+      const Scope &scope) {
+    const auto key = node.settings.value("key", std::string());
+    if (key.empty())
+      return scope.key;
+    const auto [known, is_first] = keys_.emplace(key, KeyUser{name, wanted});
+    if (!is_first && graph_.graphs.at(known->second.graph) != graph_.graphs.at(wanted))
+      fault(
+          name, pointer_of(node) + "/params/key",
+          "node \"" + name + "\" (Graph): the key " + quote(key) + " is that of node \"" +
+              known->second.node + "\", whose sub-graph " + quote(known->second.graph) +
+              " has other nodes, edges or params than " + quote(wanted) +
+              "; give each definition a key of its own, or none");
+    return key;
   }
 
   /// The name in the node's params; nothing, with a fault, where they are not as they should be.
@@ -291,6 +315,7 @@ private:
   std::vector<Error> &faults_;
   GraphSpec result_;
   Definitions definitions_;
+  std::map<std::string, KeyUser> keys_;
   std::vector<std::string> names_;
   std::set<std::string> reported_ports_;
   std::set<std::string> kept_;  // Graph nodes with an edge from a slot that does not exist

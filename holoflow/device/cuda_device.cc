@@ -8,6 +8,7 @@
 
 #include "curaii/cuda.hh"
 #include "holoflow/core/error.hh"
+#include "holoflow/device/cuda_recording.hh"
 
 // Ranges for Nsight; the header loads a profiler's library only where one is injected.
 #if __has_include(<nvtx3/nvToolsExt.h>)
@@ -270,6 +271,26 @@ void CudaDevice::restore(int previous) noexcept {
 
 void CudaDevice::clear_last_error() noexcept {
   (void)cudaGetLastError();
+}
+
+// Calls of other threads are none of this recording's business.
+void CudaDevice::begin_recording(cudaStream_t stream) {
+  check(
+      cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+}
+
+std::unique_ptr<RecordedWork> CudaDevice::end_recording(
+    cudaStream_t stream, std::vector<RecordedMemory> memory) {
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  return std::make_unique<CudaRecordedWork>(*this, graph, std::move(memory));
+}
+
+void CudaDevice::abandon_recording(cudaStream_t stream) noexcept {
+  cudaGraph_t graph = nullptr;
+  ignore(cudaStreamEndCapture(stream, &graph));
+  if (graph != nullptr)
+    ignore(cudaGraphDestroy(graph));
 }
 
 int CudaDevice::current() noexcept {

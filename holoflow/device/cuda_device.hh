@@ -55,11 +55,19 @@ public:
   void restore(int previous) noexcept override;
   void clear_last_error() noexcept override;
 
-private:
-  void check(cudaError_t code, const char *call) const {
-    if (code != cudaSuccess)
-      fail(code, call);
+  [[nodiscard]] bool can_record() const noexcept override { return true; }
+  void begin_recording(cudaStream_t stream) override;
+  [[nodiscard]] std::unique_ptr<RecordedWork> end_recording(
+      cudaStream_t stream, std::vector<RecordedMemory> memory) override;
+  void abandon_recording(cudaStream_t stream) noexcept override;
+
+  /// Throws core::DeviceError that names the GPU and the call. The driver's codes are the runtime's.
+  void check(int code, const char *call) const {
+    if (code != 0)
+      fail(static_cast<cudaError_t>(code), call);
   }
+
+private:
   [[noreturn]] void fail(cudaError_t code, const std::string &call) const;
   [[nodiscard]] cudaStream_t or_own(cudaStream_t stream) const noexcept {
     return stream != nullptr ? stream : stream_;

@@ -82,8 +82,9 @@ void Metrics::restart() {
   latest_sections_.clear();
 }
 
-Metrics::Reading Metrics::read(const NodeCounters &counters) {
-  return {counters.runs,           counters.duration_ns, counters.waited_ns,   counters.device_ns,
+Metrics::Reading Metrics::read(const NodeRuntime &node) {
+  const auto &counters = node.counters;
+  return {node.runs(),             counters.duration_ns, counters.waited_ns,   counters.device_ns,
           counters.device_samples, counters.fill_sum,    counters.fill_samples};
 }
 
@@ -102,7 +103,7 @@ std::map<std::string, NodeMetrics> Metrics::read(NodeRuntimes &nodes) {
   last_.resize(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i) {
     const auto &node = nodes[i];
-    const auto now = read(node.counters);
+    const auto now = read(node);
     const auto &last = last_[i];
     const auto runs = static_cast<double>(now.runs - last.runs);
     auto &metrics = latest_[node.plan->spec.name];

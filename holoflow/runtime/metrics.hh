@@ -60,7 +60,7 @@ private:
     uint64_t iterations = 0, host_ns = 0, upstream_ns = 0, downstream_ns = 0, device_wait_ns = 0;
     uint64_t sampled_iterations = 0, upload_ns = 0, compute_ns = 0, download_ns = 0;
   };
-  static Reading read(const NodeCounters &counters);
+  static Reading read(const NodeRuntime &node);
   static SectionReading read(const SectionCounters &counters);
 
   std::mutex mutex_;  // guards everything below

@@ -85,6 +85,9 @@ void NodeRuntimes::add_node(
   node->downloads = on(node->inputs, core::MemLoc::Device) && on(node->outputs, core::MemLoc::Host);
   node->owned_inputs = slots_of(plan.infer.owned_inputs);
   node->owned_outputs = slots_of(plan.infer.owned_outputs);
+  for (size_t out = 0; out < plan.out_records.size(); ++out)
+    if (plan.out_records[out].source == RecordPlan::Source::Merged)
+      node->merged_outputs.push_back(out);
   nodes_.push_back(std::move(node));
 }
 

@@ -42,11 +42,17 @@ struct NodeRuntime {
   /// By iteration in flight of the section that reads or writes them.
   std::vector<RecordSpans> input_records, output_records;
   std::vector<int> owned_inputs, owned_outputs;  ///< slot indices
+  std::vector<size_t> merged_outputs;  ///< slots whose one record stands for those of input 0
   bool touches_device = false;  ///< a slot lies on the device
   bool uploads = false, downloads = false;  ///< from Host to Device, the other way round
   size_t host_bytes = 0, device_bytes = 0;  ///< of all slots, for the metrics
   std::unique_ptr<holoflow_event::Router::NodeHandles> events;  ///< synchronous nodes only
   NodeCounters counters;
+  /// Launches that ran the task without calling it; null for a node that is not recorded.
+  const std::atomic<uint64_t> *launches = nullptr;
+
+  /// Times the task ran.
+  [[nodiscard]] uint64_t runs() const { return counters.runs + (launches ? launches->load() : 0); }
 
   /// Makes the task lend memory for an owned input, if there is some.
   [[nodiscard]] bool acquire(int slot) {

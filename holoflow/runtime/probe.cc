@@ -99,6 +99,13 @@ void Probe::add_run(
     trace_->add({node.plan->spec.name.c_str(), phase, SectionTrace::Row::Host, begin, end});
 }
 
+void Probe::add_launch(const RunRecording &run, Clock::time_point begin) {
+  const auto end = last_ = Clock::now();
+  counters.host_ns += weight_ * nanoseconds(end - begin);
+  if (trace_ != nullptr)
+    trace_->add({run.label(), "replay", SectionTrace::Row::Host, begin, end, run.node_names()});
+}
+
 void Probe::end_wait(Wait wait, NodeRuntime *node, Clock::time_point begin) {
   const auto end = last_ = Clock::now();
   add_wait(wait, node, end - begin);
@@ -125,13 +132,14 @@ void Probe::add_wait(Wait wait, NodeRuntime *node, std::chrono::nanoseconds wait
   }
 }
 
-void Probe::mark(NodeRuntime *node) {
+void Probe::mark(NodeRuntime *node, RunRecording *run) {
   if (sample_->used == sample_->marks.size()) {
     auto &added = sample_->marks.emplace_back();
     added.event = Event(*device_, Event::Kind::Timed);
   }
   auto &mark = sample_->marks[sample_->used++];
   mark.node = node;
+  mark.run = run;
   device_->record(mark.event.get(), stream_);
 }
 
@@ -151,6 +159,20 @@ void Probe::read_finished(bool wait) {
   }
 }
 
+void Probe::add_device_time(NodeRuntime &node, uint64_t duration) {
+  node.counters.device_ns += duration;
+  ++node.counters.device_samples;
+  (node.uploads         ? counters.upload_ns
+       : node.downloads ? counters.download_ns
+                        : counters.compute_ns) += duration;
+}
+
+// Copies within it are not told apart.
+void Probe::add_device_time(RunRecording &run, uint64_t duration) {
+  run.add_device_time(duration);
+  counters.compute_ns += duration;
+}
+
 void Probe::read(Sample &sample) {
   const auto time_of = [&](const Mark &mark) {
     const std::chrono::duration<double, std::milli> since(
@@ -162,16 +184,20 @@ void Probe::read(Sample &sample) {
     const auto &before = sample.marks[i - 1];
     const auto duration = static_cast<uint64_t>(
         1e6 * device_->milliseconds_between(before.event.get(), mark.event.get()));
-    auto &node = *mark.node;
-    node.counters.device_ns += duration;
-    ++node.counters.device_samples;
-    (node.uploads         ? counters.upload_ns
-         : node.downloads ? counters.download_ns
-                          : counters.compute_ns) += duration;
-    if (trace_ != nullptr)
+    if (mark.run != nullptr)
+      add_device_time(*mark.run, duration);
+    else
+      add_device_time(*mark.node, duration);
+    if (trace_ == nullptr)
+      continue;
+    if (mark.run != nullptr)
       trace_->add(
-          {node.plan->spec.name.c_str(), "device", SectionTrace::Row::Device, time_of(before),
-           time_of(mark)});
+          {mark.run->label(), "replay", SectionTrace::Row::Device, time_of(before), time_of(mark),
+           mark.run->node_names()});
+    else
+      trace_->add(
+          {mark.node->plan->spec.name.c_str(), "device", SectionTrace::Row::Device,
+           time_of(before), time_of(mark)});
   }
   ++counters.sampled_iterations;
 }

@@ -11,6 +11,7 @@
 
 #include "holoflow/runtime/device.hh"
 #include "holoflow/runtime/node_runtime.hh"
+#include "holoflow/runtime/run_recording.hh"
 #include "holoflow/runtime/trace.hh"
 
 namespace holoflow::runtime {
@@ -30,6 +31,7 @@ struct SectionCounters {
 ///
 /// Device time: in one of many iterations a timed event is recorded before the first and behind
 /// every node that enqueues work. They are read when the last of them has fired, without waiting.
+/// A run that is launched as one has one time.
 /// What a stream waits for in pops and acquires lies before the first event. Where the host is
 /// slower than the device, gaps between the nodes count as their time.
 ///
@@ -48,9 +50,9 @@ public:
   class Range {
   public:
     /// `device` is null where nobody listens.
-    Range(Device *device, const NodeRuntime &node) : device_(device) {
+    Range(Device *device, const char *name) : device_(device) {
       if (device_ != nullptr)
-        device_->begin_range(node.plan->spec.name.c_str());
+        device_->begin_range(name);
     }
     ~Range() {
       if (device_ != nullptr)
@@ -81,10 +83,18 @@ public:
       finish_iteration();
   }
   [[nodiscard]] bool is_measuring() const noexcept { return measuring_; }
+  /// Whether the nodes of a run are to be called one by one in this iteration, so that each has a
+  /// device time of its own: in the first sample and in one of many after it, in none of a trace.
+  [[nodiscard]] bool samples_members() const noexcept {
+    return sample_ != nullptr && trace_ == nullptr && taken_ % samples_per_members == 1;
+  }
   /// Whether the calls of this iteration are timed.
   [[nodiscard]] bool is_on() const noexcept { return on_; }
 
-  [[nodiscard]] Range range(const NodeRuntime &node) const { return {profiled_, node}; }
+  [[nodiscard]] Range range(const NodeRuntime &node) const {
+    return {profiled_, node.plan->spec.name.c_str()};
+  }
+  [[nodiscard]] Range range(const RunRecording &run) const { return {profiled_, run.label()}; }
 
   /// When the last thing ended: everything is told apart by one reading of the clock, and nothing
   /// between two things is left out.
@@ -103,6 +113,11 @@ public:
     if (on_)
       add_run(node, phase, begin, waited);
   }
+  /// A run of nodes was launched as one.
+  void launched(const RunRecording &run, Clock::time_point begin) {
+    if (on_)
+      add_launch(run, begin);
+  }
   /// The thread waited for something that `node` is about, null for the section's stream.
   void waited(Wait wait, NodeRuntime *node, Clock::time_point begin) {
     if (measuring_)
@@ -111,19 +126,24 @@ public:
   /// The node has enqueued work in this iteration.
   void enqueued(NodeRuntime &node) {
     if (sample_ != nullptr)
-      mark(&node);
+      mark(&node, nullptr);
+  }
+  void enqueued(RunRecording &run) {
+    if (sample_ != nullptr)
+      mark(nullptr, &run);
   }
   /// Before the first node of an iteration that may enqueue work.
   void before_nodes() {
     if (sample_ != nullptr)
-      mark(nullptr);
+      mark(nullptr, nullptr);
   }
 
   SectionCounters counters;
 
 private:
   struct Mark {
-    NodeRuntime *node = nullptr;  // whose work ends here; null: the beginning
+    NodeRuntime *node = nullptr;  // whose work ends here
+    RunRecording *run = nullptr;  // the same for a launch; both are null at the beginning
     Event event;
   };
   /// The marks of one iteration.
@@ -133,6 +153,7 @@ private:
   };
   static constexpr std::chrono::milliseconds sampling_interval{5};
   static constexpr size_t most_samples = 8;
+  static constexpr uint64_t samples_per_members = 64;
   // Short iterations are timed now and then, and stand for those between.
   static constexpr std::chrono::microseconds long_iteration{100};
   static constexpr unsigned short_iterations_skipped = 15;
@@ -145,11 +166,14 @@ private:
   void add_run(
       NodeRuntime &node, const char *phase, Clock::time_point begin,
       std::chrono::nanoseconds waited);
+  void add_launch(const RunRecording &run, Clock::time_point begin);
   void end_wait(Wait wait, NodeRuntime *node, Clock::time_point begin);
   void add_wait(Wait wait, NodeRuntime *node, std::chrono::nanoseconds duration);
-  void mark(NodeRuntime *node);
+  void mark(NodeRuntime *node, RunRecording *run);
   void read_finished(bool wait);
   void read(Sample &sample);
+  void add_device_time(NodeRuntime &node, uint64_t duration);
+  void add_device_time(RunRecording &run, uint64_t duration);
 
   Device *const device_;  // null on the CPU
   const cudaStream_t stream_;

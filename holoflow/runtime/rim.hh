@@ -130,16 +130,14 @@ public:
   [[nodiscard]] virtual std::chrono::nanoseconds take_waiting_time() { return {}; }
 };
 
-/// Tasks that want to know when runs begin and end. begin_run: start()'s thread, before any section
-/// runs; drops what an earlier run left. end_of_section: the section's thread, after its last
-/// iteration; synchronous tasks only. `eof` is false where the run was stopped or failed.
+/// Tasks that want to know when their section has ended: on its thread, after its last iteration;
+/// synchronous tasks only. `eof` is false where the run was stopped or failed.
 /// An asynchronous task that implements this promises that its NotReady and nullopt change only
-/// with a push, a pop, a release, end_of_input() or the time of ready_at(), so that nobody polls
+/// with a push, a pop, a release, end_of_input() or the time of ready_at(), so that no one polls
 /// it.
 class IRunObserver {
 public:
   virtual ~IRunObserver() = default;
-  virtual void begin_run() {}
   virtual void end_of_section(bool eof) { (void)eof; }
 };
 

@@ -54,6 +54,15 @@ nlohmann::json to_json(const NodeLedger &ledger) {
           {"skipped", ledger.skipped}, {"failed", ledger.failed}, {"held", ledger.held}};
 }
 
+nlohmann::json to_json(const ReplayStats &replay) {
+  return {
+      {"section", replay.section},       {"nodes", replay.nodes},
+      {"key", replay.key},               {"hits", replay.hits},
+      {"misses", replay.misses},         {"records", replay.records},
+      {"re_records", replay.re_records}, {"fallbacks", replay.fallbacks},
+      {"operations", replay.operations}, {"bytes", replay.bytes}};
+}
+
 }  // namespace
 
 class Scheduler::Impl {
@@ -64,7 +73,7 @@ public:
       : wakers_(sections.size()), nodes_(graph, sections, resources, router_, wakers_),
         metrics_(metrics_interval) {
     for (size_t id = 0; id < sections.size(); ++id) {
-      runners_.emplace_back(sections[id], nodes_, wakers_[id], state_, resources);
+      runners_.emplace_back(graph, sections[id], nodes_, wakers_[id], state_, resources);
       sources_.push_back({&sections[id], &runners_.back().counters()});
     }
     state_.interrupt = [this] { interrupt(); };
@@ -87,8 +96,7 @@ public:
       node->counters.aborted_frames = 0;
       if (node->link != nullptr)
         node->link->begin_run();
-      if (node->observer != nullptr)
-        node->observer->begin_run();
+      begin_run(*node);
     }
     running_ = true;
     sections_left_ = runners_.size();
@@ -129,6 +137,14 @@ public:
     }
     return chrome_trace(names, traces, origin);
   }
+  std::vector<ReplayStats> replays() const {
+    std::vector<ReplayStats> result;
+    for (const auto &runner : runners_)
+      for (const auto &recording : runner.recordings())
+        result.push_back(recording.stats());
+    return result;
+  }
+
   NodeRuntimes &nodes() { return nodes_; }
   RunState &state() { return state_; }
   holoflow_event::Router &router() { return router_; }
@@ -160,6 +176,17 @@ public:
   std::function<void(std::exception_ptr)> on_finished;
 
 private:
+  // Throws TaskError; nothing runs then, and the next start() tries all of it again.
+  static void begin_run(NodeRuntime &node) {
+    RunningPlace place("");
+    place.enter(*node.plan, "begin_run");
+    try {
+      node.task->begin_run();
+    } catch (...) {
+      std::rethrow_exception(place.describe_failure());
+    }
+  }
+
   void run_section(size_t id) {
     pthread_setname_np(pthread_self(), ("hf-section-" + std::to_string(id % 1000)).c_str());
     // Waits of tens of microseconds shall not take the usual fifty more.
@@ -259,6 +286,10 @@ std::optional<holoflow_event::Event> Scheduler::ui_try_receive() noexcept {
   return impl_->router().ui_try_receive();
 }
 
+std::vector<ReplayStats> Scheduler::replays() const {
+  return impl_->replays();
+}
+
 std::map<std::string, NodeLedger> Scheduler::ledger() const {
   return impl_->ledger();
 }
@@ -267,9 +298,13 @@ nlohmann::json Scheduler::stats() const {
   auto nodes = nlohmann::json::object();
   for (const auto &[name, ledger] : impl_->ledger())
     nodes[name] = to_json(ledger);
+  auto replays = nlohmann::json::array();
+  for (const auto &replay : impl_->replays())
+    replays.push_back(to_json(replay));
   return {
       {"running", is_running()},
       {"nodes", std::move(nodes)},
+      {"replays", std::move(replays)},
       {"events_dropped", impl_->router().dropped()}};
 }
 

@@ -1,59 +1,59 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// One iteration of a section in six steps, and how it waits.
+// One iteration of a section in six steps, and the tail that follows.
 #include "holoflow/runtime/section_runner.hh"
 
 #include <algorithm>
 
-#include "holoflow/core/error.hh"
+#include "holoflow/runtime/merged_records.hh"
 
 namespace holoflow::runtime {
 
 using core::OpResult;
+using Wait = Probe::Wait;
 
 namespace {
 
-constexpr std::chrono::microseconds first_back_off{50};
-constexpr std::chrono::microseconds last_back_off{20'000};
+void write_merged_records(NodeRuntime &node, size_t slot) {
+  for (const auto out : node.merged_outputs)
+    merge_records(
+        node.first_input_records(slot), node.plan->out_records[out].stride,
+        node.output_records[slot][out]);
+}
 
 }  // namespace
-
-SectionRunner::SectionRunner(
-    const Section &section, NodeRuntimes &nodes, Waker &waker, RunState &state,
-    ExecResources &resources)
-    : section_(section), waker_(waker), state_(state),
-      device_(section.device < 0 ? nullptr : resources.streams.at(section.id).device()),
-      order_(device_ == nullptr ? host_device() : *device_, section.stream),
-      probe_(device_, section.stream), iterations_(section.lag + 1) {
-  make_steps(section, nodes, resources);
-  collect_tail_storages(resources);
-}
 
 void SectionRunner::run() noexcept {
   try {
     std::optional<DeviceScope> scope;
-    auto reason = OpResult::Cancelled;
-    bool failed = false;
+    LoopEnd end;
     try {
-      if (device_ != nullptr)
-        scope.emplace(*device_);
-      probe_.begin_run(&trace);
-      reason = loop();
+      if (parts_.device != nullptr)
+        scope.emplace(*parts_.device);
+      begin_run();
+      end.reason = loop();
+      if (!tail_ended_ && finish_all() == OpResult::Cancelled)
+        end.reason = OpResult::Cancelled;
     } catch (...) {
-      failed = true;
-      state_.fail(describe_failure());
+      end.failed = true;
+      parts_.state.fail(parts_.place.describe_failure());
     }
-    end(reason, failed);
+    end.in_tail = tail_ended_;
+    end_section(parts_, end);
   } catch (...) {
-    state_.fail(describe_failure());
+    parts_.state.fail(parts_.place.describe_failure());
   }
 }
 
+void SectionRunner::begin_run() {
+  for (auto &recording : parts_.recordings)
+    recording.begin_run();
+  parts_.probe.begin_run(&trace);
+  parts_.ring.reset();
+  parts_.order.begin_run();
+  tail_ended_ = false;
+}
+
 OpResult SectionRunner::loop() {
-  for (auto &iteration : iterations_)
-    iteration.clear();
-  begun_ = outstanding_ = 0;
-  in_progress_ = tail_ended_ = false;
-  order_.begin_run();
   for (;;) {
     const auto result = iterate();
     if (result != OpResult::Ok)
@@ -74,97 +74,77 @@ OpResult SectionRunner::iterate() {
   result = push_producers();
   if (result != OpResult::Ok)
     return result;
-  if (!section_.overlap)
-    wait_until(order_.all_work());
-  release_outputs(current(), false);
-  probe_.end_iteration();
-  if (tail_.empty()) {
-    current().clear();
-    in_progress_ = false;
-  } else {
-    result = defer_tail();
-  }
+  release_outputs();
+  result = end_iteration();
   if (result != OpResult::Ok)
     return result;
   return everyone_behind_has_ended() ? OpResult::Eof : OpResult::Ok;
 }
 
-// The iteration that had these pieces before has ended: its work has been waited for.
 void SectionRunner::begin_iteration() {
-  current().clear();
-  in_progress_ = true;
-  probe_.begin_iteration(state_.measuring.load(std::memory_order_relaxed));
-  for (const auto &repeated : repeated_) {
-    repeated.storage->ptr = repeated.first + current_slot() * repeated.stride;
-    order_.renew(repeated.number);
-  }
+  parts_.ring.begin();
+  parts_.probe.begin_iteration(parts_.state.measuring.load(std::memory_order_relaxed));
+  for (const auto storage : parts_.steps.lagged)
+    parts_.order.renew(storage);
 }
 
 // Step 1: writable memory for every owned input, before anything upstream writes into it.
 OpResult SectionRunner::acquire_inputs() {
-  for (auto *list : {&nodes_, &tail_, &producers_})
-    for (auto &step : *list)
+  for (auto *list : {&parts_.steps.nodes, &parts_.steps.tail, &parts_.steps.producers})
+    for (const auto &step : *list)
       for (const auto slot : step.node->owned_inputs)
         if (const auto result = acquire(step, slot); result != OpResult::Ok)
           return result;
   return OpResult::Ok;
 }
 
-OpResult SectionRunner::acquire(Step &step, int slot) {
+OpResult SectionRunner::acquire(const Step &step, int slot) {
   auto &node = *step.node;
-  back_off_ = first_back_off;
+  parts_.waits.reset_back_off();
   for (;;) {
-    enter(node, "acquire_input");
-    if (state_.cancelled)
+    parts_.place.enter(*node.plan, "acquire_input");
+    if (parts_.state.cancelled)
       return OpResult::Cancelled;
-    const auto epoch = waker_.epoch();
-    const bool discards = node.link != nullptr && node.link->consumer_gone();
-    if (discards)
-      lend_discard_memory(node, slot);
-    if (discards || node.acquire(slot)) {
-      // What is discarded goes to the same memory again and again.
-      for (const auto storage : step.renewed)
-        if (!discards)
-          order_.renew(storage);
-      current().acquired.push_back({&node, slot});
+    const auto epoch = parts_.waits.epoch();
+    if (parts_.lending.acquire(parts_.ring.current(), step, slot))
       return OpResult::Ok;
-    }
-    if (has_outstanding()) {
+    if (parts_.ring.has_outstanding()) {
       if (const auto result = finish_oldest(); result != OpResult::Ok)
         return result;
     } else {
-      sleep(node, Probe::Wait::Downstream, epoch, node.link == nullptr || node.link->polled());
+      parts_.waits.sleep(
+          node, Wait::Downstream, epoch, node.link == nullptr || node.link->polled());
     }
   }
 }
 
 // Step 2: one item from every queue that ends here.
 OpResult SectionRunner::pop_consumers() {
-  for (auto &step : consumers_)
+  for (const auto &step : parts_.steps.consumers)
     if (const auto result = pop(step); result != OpResult::Ok)
       return result;
   return OpResult::Ok;
 }
 
-OpResult SectionRunner::pop(Step &step) {
+OpResult SectionRunner::pop(const Step &step) {
   auto &node = *step.node;
-  back_off_ = first_back_off;
-  const auto slot = current_slot();
-  core::AsyncPopCtx context{node.outputs, &state_.cancelled, node.output_records[slot]};
-  before_host(step.host);
+  parts_.waits.reset_back_off();
+  const auto slot = parts_.ring.current_slot();
+  core::AsyncPopCtx context{node.outputs, &parts_.state.cancelled, node.output_records[slot]};
+  parts_.waits.before_host(step.host);
   for (;;) {
-    enter(node, "try_pop");
-    if (state_.cancelled)
+    parts_.place.enter(*node.plan, "try_pop");
+    if (parts_.state.cancelled)
       return OpResult::Cancelled;
-    const auto epoch = waker_.epoch();
-    const auto begin = probe_.now();
+    const auto epoch = parts_.waits.epoch();
+    const auto begin = parts_.probe.now();
     const auto result = [&] {
-      const auto range = probe_.range(node);
+      const auto range = parts_.probe.range(node);
       return node.async->try_pop(context);
     }();
     if (result == OpResult::Ok) {
       for (const auto storage : step.renewed)
-        order_.renew(storage);
+        parts_.order.renew(storage);
       if (step.enqueues)
         enqueued(step);
       node.link->consumer_popped(
@@ -172,141 +152,202 @@ OpResult SectionRunner::pop(Step &step) {
                                        : std::span<core::FrameRecord>(),
           node.frames_per_pop(), node.frames_taken_per_pop());
       ++node.counters.runs;
-      probe_.ran(node, "pop", begin);
+      parts_.probe.ran(node, "pop", begin);
       count_fill(node);
-      current().finished.push_back(&step);
+      auto &iteration = parts_.ring.current();
+      Lending::returned(iteration, step);
+      iteration.delivered.push_back(&step);
       return OpResult::Ok;
     }
     if (result != OpResult::NotReady)
       return result;
-    if (has_outstanding()) {
+    if (parts_.ring.has_outstanding()) {
       if (const auto finished = finish_oldest(); finished != OpResult::Ok)
         return finished;
       continue;
     }
     if (node.link->consumer_is_drained(AsyncLink::Clock::now()))
       return OpResult::Eof;
-    sleep(node, Probe::Wait::Upstream, epoch, node.link->polled(), node.async->ready_at());
+    parts_.waits.sleep(node, Wait::Upstream, epoch, node.link->polled(), node.async->ready_at());
   }
 }
 
 // Step 3: the synchronous nodes in order, but for the tail.
 OpResult SectionRunner::execute_nodes() {
-  probe_.before_nodes();
-  for (auto &step : nodes_) {
+  parts_.probe.before_nodes();
+  auto &ring = parts_.ring;
+  for (const auto &step : parts_.steps.nodes) {
     // A source may sleep for long.
-    if (step.node->inputs.empty() && has_outstanding() && !step.node->sync->ready())
+    if (step.node->inputs.empty() && ring.has_outstanding() && !step.node->sync->ready())
       if (const auto result = finish_all(); result != OpResult::Ok)
         return result;
-    if (state_.cancelled)
+    if (parts_.state.cancelled)
       return OpResult::Cancelled;
-    if (const auto result = execute(step, current(), current_slot()); result != OpResult::Ok)
+    const auto result = execute(step, ring.current(), ring.current_slot());
+    if (result != OpResult::Ok)
       return result;
   }
   return OpResult::Ok;
 }
 
-OpResult SectionRunner::execute(Step &step, Iteration &iteration, size_t slot) {
+OpResult SectionRunner::execute(const Step &step, Iteration &iteration, size_t slot) {
+  if (step.is_run())
+    return execute_run(step, slot);
   auto &node = *step.node;
-  enter(node, "execute");
+  parts_.place.enter(*node.plan, "execute");
   // Behind the tail's wait nothing touches what it reads.
   if (!step.in_tail)
-    before_host(step.host);
+    parts_.waits.before_host(step.host);
+  if (step.may_wait)
+    parts_.waits.announce_room();
+  const auto result = call(step, slot);
+  if (!step.in_tail)
+    for (const auto storage : step.renewed)
+      parts_.order.renew(storage);
+  if (step.enqueues) {
+    parts_.order.enqueue(step.stream);
+    parts_.probe.enqueued(node);
+  }
+  ++node.counters.runs;
+  if (result != OpResult::Ok)
+    return result;
+  Lending::consumed(iteration, step);
+  Lending::returned(iteration, step);
+  if (node.inputs.empty())
+    iteration.delivered.push_back(&step);
+  write_merged_records(node, slot);
+  return result;
+}
+
+// However its work gets onto the stream, it reads and writes the same.
+OpResult SectionRunner::execute_run(const Step &run, size_t slot) {
+  auto &recording = *run.recording;
+  parts_.place.enter(*run.node->plan, "replay");
+  const auto begin = parts_.probe.now();
+  const auto launches = recording.launches().load(std::memory_order_relaxed);
+  const auto result = [&] {
+    const auto range = parts_.probe.range(recording);
+    const auto one_by_one = [&] { return call_members(run, slot); };
+    return parts_.probe.samples_members()
+        ? recording.sample(one_by_one)
+        : recording.execute([&] { return record_members(run, slot); }, one_by_one);
+  }();
+  parts_.order.enqueue(run.stream);
+  if (recording.launches().load(std::memory_order_relaxed) != launches) {
+    parts_.probe.launched(recording, begin);
+    parts_.probe.enqueued(recording);
+  }
+  if (result == OpResult::Ok)
+    for (auto *node : run.merging)
+      write_merged_records(*node, slot);
+  return result;
+}
+
+OpResult SectionRunner::record_members(const Step &run, size_t slot) {
+  for (const auto &step : run.members) {
+    parts_.place.enter(*step.node->plan, "execute");
+    if (const auto result = call(step, slot); result != OpResult::Ok)
+      return result;
+  }
+  return OpResult::Ok;
+}
+
+OpResult SectionRunner::call_members(const Step &run, size_t slot) {
+  for (const auto &step : run.members) {
+    parts_.place.enter(*step.node->plan, "execute");
+    const auto result = call(step, slot);
+    parts_.probe.enqueued(*step.node);
+    ++step.node->counters.runs;
+    if (result != OpResult::Ok)
+      return result;
+  }
+  return OpResult::Ok;
+}
+
+OpResult SectionRunner::call(const Step &step, size_t slot) {
+  auto &node = *step.node;
+  auto &probe = parts_.probe;
   core::SyncCtx context{
       node.inputs,
       node.outputs,
-      &state_.cancelled,
+      &parts_.state.cancelled,
       &node.events->writer,
       &node.events->reader,
       node.input_records[slot],
       node.output_records[slot]};
   // A source that has nothing waits inside.
-  const bool waits = probe_.is_measuring() && node.inputs.empty() && !node.sync->ready();
-  if (step.may_wait)
-    announce_room();
-  const auto begin = waits ? probe_.begin_wait() : probe_.now();
+  const bool waits = probe.is_measuring() && node.inputs.empty() && !node.sync->ready();
+  const auto begin = waits ? probe.begin_wait() : probe.now();
   const auto result = [&] {
-    const auto range = probe_.range(node);
+    const auto range = probe.range(node);
     return node.sync->execute(context);
   }();
   if (waits)
-    probe_.waited(Probe::Wait::Upstream, &node, begin);
+    probe.waited(Wait::Upstream, &node, begin);
   else
-    probe_.ran(node, "execute", begin);
-  if (!step.in_tail)
-    for (const auto storage : step.renewed)
-      order_.renew(storage);
-  if (step.enqueues) {
-    order_.enqueue(step.stream);
-    probe_.enqueued(node);
-  }
-  ++node.counters.runs;
+    probe.ran(node, "execute", begin);
   if (result == OpResult::NotReady)
     throw std::logic_error(
         "a synchronous task returned NotReady; only asynchronous tasks may, " +
         node.plan->spec.kind + " must wait, finish or throw");
-  if (result != OpResult::Ok)
-    return result;
-  consumed_inputs(iteration, node);
-  write_records(node, slot);
-  iteration.finished.push_back(&step);
   return result;
 }
 
 // Step 4: an ordinary asynchronous producer reads finished work only. Tasks that synchronise the
 // stream themselves come first in the list, so their wait may serve the rest.
 void SectionRunner::wait_before_push() {
-  if (waits_before_push_ || !section_.overlap)
-    wait_until(order_.all_work());
+  if (parts_.steps.waits_before_push || !parts_.section.overlap)
+    parts_.waits.until(parts_.order.all_work());
 }
 
 // Step 5: one item into every queue that begins here.
 OpResult SectionRunner::push_producers() {
-  for (auto &step : producers_)
+  for (const auto &step : parts_.steps.producers)
     if (const auto result = push(step); result != OpResult::Ok)
       return result;
   return OpResult::Ok;
 }
 
-OpResult SectionRunner::push(Step &step) {
+OpResult SectionRunner::push(const Step &step) {
   auto &node = *step.node;
-  enter(node, "try_push");
-  back_off_ = first_back_off;
-  const auto slot = current_slot();
-  core::AsyncPushCtx context{node.inputs, &state_.cancelled, node.input_records[slot]};
-  before_host(step.host);
+  auto &iteration = parts_.ring.current();
+  parts_.waits.reset_back_off();
+  const auto slot = parts_.ring.current_slot();
+  core::AsyncPushCtx context{node.inputs, &parts_.state.cancelled, node.input_records[slot]};
+  parts_.place.enter(*node.plan, "try_push");
+  parts_.waits.before_host(step.host);
   node.link->producer_pushes(node.first_input_records(slot));
   for (;;) {
-    if (state_.cancelled)
+    if (parts_.state.cancelled)
       return OpResult::Cancelled;
-    const auto epoch = waker_.epoch();
+    const auto epoch = parts_.waits.epoch();
     if (node.link->consumer_gone()) {
-      discard(node);
+      parts_.lending.discard(iteration, step);
       return OpResult::Ok;
     }
-    const auto begin = probe_.now();
+    const auto begin = parts_.probe.now();
     const auto result = [&] {
-      const auto range = probe_.range(node);
+      const auto range = parts_.probe.range(node);
       return node.async->try_push(context);
     }();
     if (result == OpResult::Ok) {
-      probe_.ran(node, "push", begin);
-      consumed_inputs(current(), node);
+      parts_.probe.ran(node, "push", begin);
+      Lending::consumed(iteration, step);
       node.link->producer_pushed(node.first_input_records(slot).size());
       if (node.plan->infer.synchronizes_producer_stream)
-        order_.all_finished();
+        parts_.order.all_finished();
       else if (step.enqueues)
         enqueued(step);
       return OpResult::Ok;
     }
     if (result != OpResult::NotReady)
       return result;
-    if (has_outstanding()) {
+    if (parts_.ring.has_outstanding()) {
       if (const auto finished = finish_oldest(); finished != OpResult::Ok)
         return finished;
-      enter(node, "try_push");
+      parts_.place.enter(*node.plan, "try_push");
     } else {
-      sleep(node, Probe::Wait::Downstream, epoch, node.link->polled());
+      parts_.waits.sleep(node, Wait::Downstream, epoch, node.link->polled());
     }
   }
 }
@@ -315,147 +356,77 @@ OpResult SectionRunner::push(Step &step) {
 // themselves.
 void SectionRunner::enqueued(const Step &step) {
   if (step.node->plan->infer.hands_over_by_event)
-    order_.assume_enqueued();
+    parts_.order.assume_enqueued();
   else
-    order_.enqueue(step.stream);
+    parts_.order.enqueue(step.stream);
 }
 
 // Step 6: memory that queues and sources lent goes back; what the tail reads, behind it.
-void SectionRunner::release_outputs(Iteration &iteration, bool of_tail) {
-  for (auto *step : iteration.finished) {
-    auto &node = *step->node;
-    if (node.owned_outputs.empty() || step->released_by_tail != of_tail)
-      continue;
-    enter(node, "release_output");
-    if (!node.plan->infer.hands_over_by_event)
-      before_host(step->released);
-    for (const auto slot : node.owned_outputs)
-      node.task->release_output(slot);
-    if (node.link != nullptr)
-      node.link->consumer_released();
+void SectionRunner::release_outputs() {
+  if (!parts_.section.overlap)
+    parts_.waits.until(parts_.order.all_work());
+  parts_.lending.release(parts_.ring.current(), Lending::Part::BeforeTail);
+  parts_.probe.end_iteration();
+}
+
+// The iteration's device work is enqueued; what is left of it waits for that work.
+OpResult SectionRunner::end_iteration() {
+  auto &ring = parts_.ring;
+  if (parts_.steps.tail.empty()) {
+    ring.complete();
+    return OpResult::Ok;
   }
+  ring.defer(parts_.order.mark());
+  if (!ring.is_over_lag())
+    return OpResult::Ok;
+  auto result = finish_oldest();
+  // The wait may have served the next ones too.
+  while (result == OpResult::Ok && ring.has_outstanding() &&
+         parts_.order.has_finished(ring.oldest().work))
+    result = finish_oldest();
+  return result;
 }
 
-void SectionRunner::give_back(NodeRuntime &node, int slot) {
-  auto &storage = *node.adapter->inputs[static_cast<size_t>(slot)];
-  const auto discarded = discard_memory_.find(&storage);
-  if (discarded != discard_memory_.end() && storage.ptr == discarded->second.get())
-    storage.ptr = nullptr;
-  else
-    node.task->abandon_input(slot);
+// The tail of the oldest iteration.
+OpResult SectionRunner::finish_oldest() {
+  auto &ring = parts_.ring;
+  const IterationRing::OldestMemory memory(ring);
+  auto &iteration = ring.oldest();
+  tail_ended_ = true;
+  parts_.place.enter(*parts_.steps.tail.front().node->plan, "waiting for the device");
+  parts_.waits.until(iteration.work);
+  for (const auto &step : parts_.steps.tail)
+    if (const auto result = execute(step, iteration, ring.oldest_slot()); result != OpResult::Ok)
+      return result;
+  parts_.lending.release(iteration, Lending::Part::Tail);
+  ring.complete_oldest();
+  tail_ended_ = false;
+  return OpResult::Ok;
 }
 
-void SectionRunner::discard(NodeRuntime &node) {
-  for (const auto slot : node.owned_inputs)
-    give_back(node, slot);
-  consumed_inputs(current(), node);
-  node.link->producer_discarded(std::max<size_t>(node.first_input_records(0).size(), 1));
-}
-
-void SectionRunner::lend_discard_memory(NodeRuntime &node, int slot) {
-  auto &storage = *node.adapter->inputs[static_cast<size_t>(slot)];
-  auto &block = discard_memory_[&storage];
-  auto &device = device_ == nullptr ? host_device() : *device_;
-  if (block.get() == nullptr)
-    block = MemoryBlock(device, storage.mem_loc, storage.bytes);
-  storage.ptr = block.get();
-}
-
-void SectionRunner::consumed_inputs(Iteration &iteration, const NodeRuntime &node) {
-  if (node.owned_inputs.empty())
-    return;
-  std::erase_if(iteration.acquired, [&](const Iteration::Acquired &acquired) {
-    return acquired.node == &node;
-  });
-}
-
-void SectionRunner::write_records(NodeRuntime &node, size_t slot) {
-  using Source = RecordPlan::Source;
-  for (size_t out = 0; out < node.plan->out_records.size(); ++out) {
-    const auto &plan = node.plan->out_records[out];
-    if (plan.source != Source::Merged)
-      continue;
-    const auto inputs = node.first_input_records(slot);
-    const auto newest = std::find_if(inputs.rbegin(), inputs.rend(), [](const auto &record) {
-      return (record.flags & core::FrameRecord::Padding) == 0;
-    });
-    auto &record = node.output_records[slot][out].front();
-    record = newest == inputs.rend() ? inputs.back() : *newest;
-    if (record.duration_ns > 0)
-      record.duration_ns *= static_cast<int64_t>(plan.stride);
-  }
-}
-
-bool SectionRunner::everyone_behind_has_ended() const {
-  if (has_sink_ || producers_.empty())
-    return false;
-  return std::all_of(producers_.begin(), producers_.end(), [](const Step &step) {
-    return step.node->link->consumer_gone();
-  });
-}
-
-void SectionRunner::before_host(const Access &access) {
-  wait_until(order_.work_before_host(access));
-}
-
-// Returns at once where that work is known to have finished.
-void SectionRunner::wait_until(uint64_t work) {
-  if (order_.has_finished(work))
-    return;
-  announce_room();
-  const auto begin = probe_.begin_wait();
-  order_.wait_until(work);
-  probe_.waited(Probe::Wait::Device, nullptr, begin);
-}
-
-// Producers may sleep until there is more room; nobody sleeps while they do.
-void SectionRunner::announce_room() {
-  for (const auto &step : consumers_)
-    step.node->link->announce();
+OpResult SectionRunner::finish_all() {
+  while (parts_.ring.has_outstanding())
+    if (const auto result = finish_oldest(); result != OpResult::Ok)
+      return result;
+  return OpResult::Ok;
 }
 
 // How many frames a queue holds behind a pop.
 void SectionRunner::count_fill(NodeRuntime &node) {
-  if (!probe_.is_on())
+  if (!parts_.probe.is_on())
     return;
   const auto in = node.link->frames_in(), out = node.link->frames_taken();
   node.counters.fill_sum += in > out ? in - out : 0;
   ++node.counters.fill_samples;
 }
 
-void SectionRunner::sleep(
-    NodeRuntime &node, Probe::Wait wait, uint64_t epoch, bool polled,
-    std::optional<Waker::Clock::time_point> deadline) {
-  if (!deadline && polled) {
-    deadline = Waker::Clock::now() + back_off_;
-    back_off_ = std::min(2 * back_off_, last_back_off);
-  }
-  announce_room();
-  const auto begin = probe_.begin_wait();
-  waker_.wait(epoch, deadline);
-  probe_.waited(wait, &node, begin);
-}
-
-std::exception_ptr SectionRunner::describe_failure() const {
-  std::string message;
-  try {
-    throw;
-  } catch (const std::exception &error) {
-    message = error.what();
-  } catch (...) {
-    message = "an exception that is no std::exception";
-  }
-  std::string place = "running: ";
-  std::string name;
-  if (current_node_ != nullptr) {
-    const auto &spec = current_node_->plan->spec;
-    name = spec.name;
-    place += "node \"" + spec.name + "\" (" + spec.kind + "), " + current_phase_ + ", in ";
-  }
-  core::TaskError error(place + section_.name + ": " + message);
-  error.pass = "running";
-  error.node = name;
-  return std::make_exception_ptr(error);
+bool SectionRunner::everyone_behind_has_ended() const {
+  const auto &producers = parts_.steps.producers;
+  if (parts_.steps.has_sink || producers.empty())
+    return false;
+  return std::all_of(producers.begin(), producers.end(), [](const Step &step) {
+    return step.node->link->consumer_gone();
+  });
 }
 
 }  // namespace holoflow::runtime

@@ -6,18 +6,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "holoflow/device/hand_over.hh"
+#include "holoflow/runtime/section_steps.hh"
 
 namespace holoflow::runtime {
-
-/// Storages that a node touches, as StreamOrder numbers them.
-struct Access {
-  std::vector<size_t> reads;
-  std::vector<size_t> writes;
-};
 
 /// Work of a stream is counted; each storage carries the number of the last work that read and that
 /// wrote it. The host waits only for what it is about to touch, and only where that has not
@@ -32,16 +26,8 @@ struct Access {
 /// Threads: the section's only.
 class StreamOrder {
 public:
-  StreamOrder(Device &device, cudaStream_t stream)
-      : device_(device), marks_(StreamMarks::of(device, stream)) {}
-
-  /// The number of a storage, the same each time.
-  [[nodiscard]] size_t number_of(int sid) {
-    const auto [known, added] = numbers_.emplace(sid, touches_.size());
-    if (added)
-      touches_.emplace_back();
-    return known->second;
-  }
+  StreamOrder(Device &device, cudaStream_t stream, size_t storages)
+      : device_(device), marks_(StreamMarks::of(device, stream)), touches_(storages) {}
 
   [[nodiscard]] bool is_behind() const noexcept { return enqueued_ != finished_; }
   /// Whether the work with that number is known to have finished.
@@ -136,7 +122,6 @@ private:
 
   Device &device_;
   const std::shared_ptr<StreamMarks> marks_;  // with the tasks of the section
-  std::map<int, size_t> numbers_;  // by storage id
   std::vector<Touch> touches_;
   uint64_t enqueued_ = 0, finished_ = 0;
   std::array<Mark, most_marks> marked_ = {};  // a ring, oldest first

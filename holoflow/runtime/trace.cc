@@ -55,7 +55,7 @@ nlohmann::json chrome_trace(
         });
     if (on_device)
       name_row(2 * section + 1, names[section] + ", stream");
-    for (const auto &span : spans[section])
+    for (const auto &span : spans[section]) {
       events.push_back(
           {{"ph", "X"},
            {"pid", run_process},
@@ -64,6 +64,9 @@ nlohmann::json chrome_trace(
            {"cat", span.phase},
            {"ts", microseconds(span.begin - first)},
            {"dur", microseconds(span.end - span.begin)}});
+      if (span.nodes != nullptr)
+        events.back()["args"] = {{"nodes", span.nodes}};
+    }
   }
   return {{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}};
 }

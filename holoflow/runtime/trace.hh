@@ -26,6 +26,7 @@ public:
     const char *phase = "";
     Row row = Row::Host;
     Clock::time_point begin = {}, end = {};
+    const char *nodes = nullptr;  ///< of a run that was launched as one
   };
 
   void reset(size_t most_spans) {

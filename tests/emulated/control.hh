@@ -23,8 +23,12 @@ public:
   virtual void lose_records(bool on) = 0;
   /// Device::synchronize(event) returns at once: the host-side wait that somebody forgot.
   virtual void skip_host_waits(bool on) = 0;
+  /// Recordings cannot follow memory that moves, as those with copies of several rows on CUDA.
+  virtual void refuse_to_follow(bool on) = 0;
   /// The call-th following call that may fail (allocate, create_stream, create_event, record, wait,
-  /// synchronize, query, milliseconds_between, copy, and the launch of a task's work) does nothing
+  /// synchronize, query, milliseconds_between, copy, the launch of a task's work, and what concerns
+  /// recordings: begin_recording, end_recording, prepare, set_parameters, launch_recorded) does
+  /// nothing
   /// and throws core::DeviceError, once: "emulated GPU: call 3 failed: record". 0: none.
   virtual void fail_call(uint64_t call) = 0;
   /// From the call-th following call on every one of these throws the like, and what is pending
@@ -40,6 +44,9 @@ public:
   [[nodiscard]] virtual uint64_t allocations() const = 0;
   /// Events that were made for milliseconds_between.
   [[nodiscard]] virtual uint64_t timed_events() const = 0;
+  /// Recordings that began, and launches of recorded work.
+  [[nodiscard]] virtual uint64_t recordings() const = 0;
+  [[nodiscard]] virtual uint64_t recorded_launches() const = 0;
   /// How often Device::begin_range came with each name, since the last reset.
   [[nodiscard]] virtual std::map<std::string, uint64_t> ranges() const = 0;
   /// Those that end_range has not closed, less what it was called too often, since the last reset.
@@ -48,6 +55,7 @@ public:
   [[nodiscard]] virtual size_t live_allocations() const = 0;
   [[nodiscard]] virtual size_t live_events() const = 0;
   [[nodiscard]] virtual size_t live_streams() const = 0;
+  [[nodiscard]] virtual int64_t live_recordings() const = 0;
   /// Operations that wait in all streams.
   [[nodiscard]] virtual size_t pending() const = 0;
   /// Blocks that were written after they had been freed, since the process began: work that was

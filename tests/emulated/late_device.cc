@@ -139,9 +139,81 @@ void LateDevice::empty_graves() {
 }
 
 void LateDevice::launch(cudaStream_t stream, Work work) {
+  launch(
+      stream,
+      LateWork{{}, [work = std::move(work)](std::span<std::byte *const>) { work(); }, true});
+}
+
+void LateDevice::launch(cudaStream_t stream, LateWork work) {
   const std::lock_guard lock(mutex_);
   count_call("launch");
   enqueue(queue_of(stream), std::move(work));
+}
+
+void LateDevice::enqueue(StreamQueue &queue, LateWork work) {
+  if (queue.recording != nullptr)
+    queue.recording->work.push_back(std::move(work));
+  else
+    enqueue(queue, Work([work = std::move(work)] { work.run(work.addresses); }));
+}
+
+void LateDevice::refuse_while_recording(StreamQueue &queue) {
+  if (queue.recording == nullptr)
+    return;
+  queue.recording->is_spoilt = true;
+  throw core::DeviceError("emulated GPU: an event or a wait on a stream that records");
+}
+
+void LateDevice::begin_recording(cudaStream_t stream) {
+  const std::lock_guard lock(mutex_);
+  count_call("begin_recording");
+  auto &queue = queue_of(stream);
+  refuse_while_recording(queue);
+  queue.recording = std::make_unique<Recording>();
+  ++counts_.recordings;
+}
+
+std::unique_ptr<runtime::RecordedWork> LateDevice::end_recording(
+    cudaStream_t stream, std::vector<runtime::RecordedMemory> memory) {
+  std::unique_ptr<Recording> recording;
+  {
+    const std::lock_guard lock(mutex_);
+    recording = std::move(queue_of(stream).recording);
+    count_call("end_recording");
+  }
+  if (recording == nullptr || recording->is_spoilt)
+    throw core::DeviceError("emulated GPU: end_recording: nothing was recorded, or it was spoilt");
+  return std::make_unique<LateRecording>(*this, std::move(recording->work), std::move(memory));
+}
+
+void LateDevice::abandon_recording(cudaStream_t stream) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = streams_.find(stream); found != streams_.end())
+    found->second.recording.reset();
+}
+
+void LateDevice::count(const char *call) {
+  const std::lock_guard lock(mutex_);
+  count_call(call);
+}
+
+void LateDevice::count_recording(int difference) {
+  live_recordings_ += difference;
+}
+
+bool LateDevice::refuses_to_follow() const {
+  const std::lock_guard lock(mutex_);
+  return faults_.refuse_to_follow;
+}
+
+void LateDevice::launch_recorded(cudaStream_t stream, const std::vector<LateWork> &work) {
+  const std::lock_guard lock(mutex_);
+  count_call("launch_recorded");
+  auto &queue = queue_of(stream);
+  refuse_while_recording(queue);
+  ++counts_.recorded_launches;
+  for (const auto &operation : work)
+    enqueue(queue, operation);
 }
 
 std::byte *LateDevice::allocate(core::MemLoc, size_t bytes) {
@@ -202,6 +274,7 @@ void LateDevice::synchronize(cudaStream_t stream) {
   const std::lock_guard lock(mutex_);
   count_call("synchronize(stream)");
   ++counts_.streams;
+  refuse_while_recording(queue_of(stream));
   run_all(queue_of(stream));
   empty_graves();
   throw_failure();
@@ -261,6 +334,7 @@ void LateDevice::record(runtime::DeviceEvent event, cudaStream_t stream) {
   const std::lock_guard lock(mutex_);
   count_call("record");
   StreamQueue &queue = queue_of(stream);
+  refuse_while_recording(queue);
   std::shared_ptr<Mark> &current = mark_of(event);
   if (faults_.lose_records)
     return;
@@ -272,6 +346,7 @@ void LateDevice::wait(cudaStream_t stream, runtime::DeviceEvent event) {
   const std::lock_guard lock(mutex_);
   count_call("wait");
   StreamQueue &queue = queue_of(stream);
+  refuse_while_recording(queue);
   const std::shared_ptr<Mark> &mark = mark_of(event);
   if (mark != nullptr && !faults_.lose_waits)
     enqueue(queue, Await{mark});
@@ -308,7 +383,12 @@ void LateDevice::copy(
     return;
   const std::lock_guard lock(mutex_);
   count_call("copy");
-  enqueue(queue_of(stream), [to, from, bytes] { std::memmove(to, from, bytes); });
+  enqueue(
+      queue_of(stream),
+      LateWork{
+          {to, const_cast<std::byte *>(from)}, [bytes](std::span<std::byte *const> addresses) {
+            std::memmove(addresses[0], addresses[1], bytes);
+          }});
 }
 
 void LateDevice::lose_waits(bool on) {
@@ -324,6 +404,11 @@ void LateDevice::lose_records(bool on) {
 void LateDevice::skip_host_waits(bool on) {
   const std::lock_guard lock(mutex_);
   faults_.skip_host_waits = on;
+}
+
+void LateDevice::refuse_to_follow(bool on) {
+  const std::lock_guard lock(mutex_);
+  faults_.refuse_to_follow = on;
 }
 
 void LateDevice::fail_call(uint64_t call) {
@@ -368,6 +453,20 @@ uint64_t LateDevice::allocations() const {
 uint64_t LateDevice::timed_events() const {
   const std::lock_guard lock(mutex_);
   return counts_.timed_events;
+}
+
+uint64_t LateDevice::recordings() const {
+  const std::lock_guard lock(mutex_);
+  return counts_.recordings;
+}
+
+uint64_t LateDevice::recorded_launches() const {
+  const std::lock_guard lock(mutex_);
+  return counts_.recorded_launches;
+}
+
+int64_t LateDevice::live_recordings() const {
+  return live_recordings_;
 }
 
 std::map<std::string, uint64_t> LateDevice::ranges() const {

@@ -2,6 +2,7 @@
 // An emulated GPU whose streams run as late as a real one's ever may: a test of who waits for whom.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -17,6 +18,7 @@
 
 #include "holoflow/runtime/device.hh"
 #include "tests/emulated/control.hh"
+#include "tests/emulated/late_recording.hh"
 
 namespace holoflow::emulated {
 
@@ -36,6 +38,9 @@ namespace holoflow::emulated {
 ///
 /// Time passes as on the host: a timed event has the time at which its mark was reached.
 ///
+/// A stream that records keeps operations instead (LateRecording); an event on it is an error, as
+/// for CUDA, and spoils the recording.
+///
 /// Work reads and writes memory when it runs, pageable host memory too (CUDA would have copied that
 /// before it returns). New memory is filled with 0xA5, freed memory with 0xDB; it is given back
 /// once nothing is pending, so that late writes into it are seen and hurt nobody.
@@ -50,6 +55,7 @@ public:
 
   /// What a kernel would be: work in stream order.
   void launch(cudaStream_t stream, Work work);
+  void launch(cudaStream_t stream, LateWork work);
 
   [[nodiscard]] std::string name() const override { return "emulated GPU"; }
   [[nodiscard]] int index() const noexcept override { return 0; }
@@ -72,6 +78,11 @@ public:
   void copy(
       std::byte *to, core::MemLoc to_loc, const std::byte *from, core::MemLoc from_loc,
       size_t bytes, cudaStream_t stream) override;
+  [[nodiscard]] bool can_record() const noexcept override { return true; }
+  void begin_recording(cudaStream_t stream) override;
+  [[nodiscard]] std::unique_ptr<runtime::RecordedWork> end_recording(
+      cudaStream_t stream, std::vector<runtime::RecordedMemory> memory) override;
+  void abandon_recording(cudaStream_t stream) noexcept override;
   int select() override { return 0; }
   void restore(int) noexcept override {}
   void clear_last_error() noexcept override {}
@@ -79,6 +90,7 @@ public:
   void lose_waits(bool on) override;
   void lose_records(bool on) override;
   void skip_host_waits(bool on) override;
+  void refuse_to_follow(bool on) override;
   void fail_call(uint64_t call) override;
   void lose_device(uint64_t call) override;
   void reset() override;
@@ -87,6 +99,9 @@ public:
   [[nodiscard]] uint64_t event_synchronisations() const override;
   [[nodiscard]] uint64_t allocations() const override;
   [[nodiscard]] uint64_t timed_events() const override;
+  [[nodiscard]] uint64_t recordings() const override;
+  [[nodiscard]] uint64_t recorded_launches() const override;
+  [[nodiscard]] int64_t live_recordings() const override;
   [[nodiscard]] std::map<std::string, uint64_t> ranges() const override;
   [[nodiscard]] int64_t open_ranges() const override;
   [[nodiscard]] size_t live_allocations() const override;
@@ -94,6 +109,12 @@ public:
   [[nodiscard]] size_t live_streams() const override;
   [[nodiscard]] size_t pending() const override;
   [[nodiscard]] uint64_t written_after_free() override;
+
+  // For LateRecording.
+  void count(const char *call);
+  void count_recording(int difference);
+  [[nodiscard]] bool refuses_to_follow() const;
+  void launch_recorded(cudaStream_t stream, const std::vector<LateWork> &work);
 
 private:
   struct StreamQueue;
@@ -108,11 +129,17 @@ private:
   struct Await {
     std::shared_ptr<Mark> mark;
   };
+  struct Recording {
+    std::vector<LateWork> work;
+    bool is_spoilt = false;
+  };
   struct StreamQueue {
     std::deque<std::variant<Work, Reach, Await>> operations;
+    std::unique_ptr<Recording> recording = {};  // null: operations are enqueued
   };
   struct Faults {
     bool lose_waits = false, lose_records = false, skip_host_waits = false;
+    bool refuse_to_follow = false;
     bool lose_device = false;  // with the call that fails
     uint64_t call = 0;  // that fails, as it was asked for
     uint64_t calls_left = 0;  // until then
@@ -120,6 +147,7 @@ private:
   };
   struct Counts {
     uint64_t calls = 0, streams = 0, events = 0, allocations = 0, timed_events = 0;
+    uint64_t recordings = 0, recorded_launches = 0;
     std::map<std::string, uint64_t> ranges;
     int64_t open_ranges = 0;
   };
@@ -132,6 +160,8 @@ private:
   [[nodiscard]] StreamQueue &queue_of(cudaStream_t stream);
   [[nodiscard]] std::shared_ptr<Mark> &mark_of(runtime::DeviceEvent event);
   [[nodiscard]] const Mark &reached_mark_of(runtime::DeviceEvent event);
+  void refuse_while_recording(StreamQueue &queue);
+  void enqueue(StreamQueue &queue, LateWork work);
   void enqueue(StreamQueue &queue, std::variant<Work, Reach, Await> operation);
   void run_oldest(StreamQueue &queue);
   void run_all(StreamQueue &queue);
@@ -154,6 +184,7 @@ private:
   std::exception_ptr failure_;  // of work, not thrown yet
   Faults faults_;
   Counts counts_;
+  std::atomic<int64_t> live_recordings_ = 0;
 };
 
 /// The one of the module. Never destroyed: threads may still free memory while static objects go.

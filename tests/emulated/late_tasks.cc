@@ -23,7 +23,7 @@ using tasks::AsyncMaker;
 using tasks::MakeArgs;
 using tasks::SyncMaker;
 
-/// The views of one call with the addresses that they had then: storages move on before it runs.
+/// The views of one call, without their storages, which have moved on before it runs.
 class FrozenViews {
 public:
   explicit FrozenViews(std::span<const core::TView> views) {
@@ -32,11 +32,20 @@ public:
       storages_.push_back(view.storage == nullptr ? core::Storage{} : *view.storage);
     }
   }
-  [[nodiscard]] std::vector<core::TView> thaw() {
-    std::vector<core::TView> views;
-    for (size_t i = 0; i < descs_.size(); ++i)
-      views.push_back({descs_[i], &storages_[i]});
-    return views;
+  void append_addresses(std::vector<std::byte *> &addresses) const {
+    for (const auto &storage : storages_)
+      addresses.push_back(storage.ptr);
+  }
+  /// `addresses` begins with those of these views; the rest is returned.
+  std::span<std::byte *const> thaw(
+      std::span<std::byte *const> addresses, std::vector<core::Storage> &storages,
+      std::vector<core::TView> &views) const {
+    storages = storages_;
+    for (size_t i = 0; i < descs_.size(); ++i) {
+      storages[i].ptr = addresses[i];
+      views.push_back({descs_[i], &storages[i]});
+    }
+    return addresses.subspan(descs_.size());
   }
 
 private:
@@ -51,17 +60,21 @@ public:
       : host_(std::move(host)), stream_(stream) {}
 
   core::OpResult execute(core::SyncCtx &ctx) override {
-    late_device().launch(
-        stream_,
-        [host = host_, in = FrozenViews(ctx.inputs), out = FrozenViews(ctx.outputs)]() mutable {
-          std::vector<core::TView> inputs = in.thaw();
-          std::vector<core::TView> outputs = out.thaw();
-          core::SyncCtx late;
-          late.inputs = inputs;
-          late.outputs = outputs;
-          if (host->execute(late) != core::OpResult::Ok)
-            throw std::logic_error("a Host task that only computes did not return Ok");
-        });
+    const FrozenViews in(ctx.inputs), out(ctx.outputs);
+    LateWork work;
+    in.append_addresses(work.addresses);
+    out.append_addresses(work.addresses);
+    work.run = [host = host_, in, out](std::span<std::byte *const> addresses) {
+      std::vector<core::Storage> in_storages, out_storages;
+      std::vector<core::TView> inputs, outputs;
+      out.thaw(in.thaw(addresses, in_storages, inputs), out_storages, outputs);
+      core::SyncCtx late;
+      late.inputs = inputs;
+      late.outputs = outputs;
+      if (host->execute(late) != core::OpResult::Ok)
+        throw std::logic_error("a Host task that only computes did not return Ok");
+    };
+    late_device().launch(stream_, std::move(work));
     return core::OpResult::Ok;
   }
 

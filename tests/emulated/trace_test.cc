@@ -99,14 +99,17 @@ TEST_F(TraceOfAGpu, DeviceSpansLieOnTheRowOfTheStreamAndInsideTheRun) {
   for (const auto &[row, spans] : rows.spans)
     for (const auto &span : spans) {
       const bool on_stream = row.ends_with(", stream");
-      EXPECT_EQ(span.at("cat") == "device", on_stream) << row << ": " << span.dump();
+      if (span.at("cat") == "replay")
+        EXPECT_EQ(span.at("args").at("nodes"), "affine, sqrt");
+      else
+        EXPECT_EQ(span.at("cat") == "device", on_stream) << row << ": " << span.dump();
       EXPECT_GE(span.at("ts").get<double>(), 0.0) << span.dump();
       EXPECT_LE(span.at("ts").get<double>() + span.at("dur").get<double>(), length) << span.dump();
       EXPECT_GE(span.at("dur").get<double>(), 0.0) << span.dump();
       if (on_stream)
         ++runs[span.at("name").get<std::string>()];
     }
-  for (const char *node : {"upload", "affine", "sqrt", "download"}) {
+  for (const char *node : {"upload", "affine … sqrt", "download"}) {
     EXPECT_GT(runs[node], 0) << node;
     EXPECT_LE(runs[node], frames) << node;
   }
@@ -129,8 +132,8 @@ TEST_F(TraceOfAGpu, WorkOfAStreamIsShownInOrderAndOnePieceAtATime) {
   }
 }
 
-TEST_F(TraceOfAGpu, MetricsHaveDeviceTimeAfterTwoQuestions) {
-  start(10'000);
+TEST_F(TraceOfAGpu, MetricsHaveDeviceTimeAfterTwoQuestionsAlsoOfNodesThatAreRecorded) {
+  start(0);
   auto &scheduler = runner_->scheduler();
   scheduler.set_metrics_interval(std::chrono::milliseconds(0));
   EXPECT_EQ(scheduler.metrics().at("affine").average_device_duration_ms, 0.0);
@@ -179,9 +182,13 @@ TEST_F(TraceOfAGpu, AProfilerSeesEveryCallByTheNameOfItsNode) {
   std::set<std::string> names;
   for (const auto &[name, count] : ranges) {
     names.insert(name);
-    EXPECT_GE(count, static_cast<uint64_t>(frames)) << name;
+    // Nodes of a run are called while it is recorded, once more to see its padding, and again when
+    // its memory has moved.
+    const bool is_recorded = name == "affine" || name == "sqrt";
+    EXPECT_GE(count, static_cast<uint64_t>(is_recorded ? 1 : frames)) << name;
+    EXPECT_LE(count, static_cast<uint64_t>(is_recorded ? 3 : 10 * frames)) << name;
   }
-  std::set<std::string> nodes;
+  std::set<std::string> nodes = {"affine … sqrt"};
   for (const auto &node : runner_->compiled().graph.nodes)
     nodes.insert(node.spec.name);
   EXPECT_EQ(names, nodes);

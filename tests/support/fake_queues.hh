@@ -43,6 +43,11 @@ public:
     ended_ = true;
   }
   bool knows_end_of_input() const noexcept override { return knows_end_; }
+  void begin_run() override {
+    const std::lock_guard lock(mutex_);
+    items_.clear();
+    ended_ = false;
+  }
 
 private:
   const size_t capacity_;
@@ -103,6 +108,11 @@ public:
     ended_ = true;
   }
   bool knows_end_of_input() const noexcept override { return true; }
+  void begin_run() override {
+    const std::lock_guard lock(mutex_);
+    full_ = 0;
+    refused_ = ended_ = false;
+  }
 
 private:
   std::mutex mutex_;  // guards everything below

@@ -34,7 +34,7 @@ public:
     add(frame_);
     for (const TDesc &desc : infer.output_descs)
       add(desc);
-    dynamic_cast<runtime::IRunObserver &>(*task).begin_run();
+    task->begin_run();
   }
 
   bool push() {
@@ -190,7 +190,7 @@ TEST(DualReader, StartsANewRunEmpty) {
   ASSERT_TRUE(reader.push());
   ASSERT_EQ(reader.pop(), OpResult::Ok);
   reader.task->end_of_input();
-  dynamic_cast<runtime::IRunObserver &>(*reader.task).begin_run();
+  reader.task->begin_run();
   EXPECT_EQ(reader.pop(), OpResult::NotReady);
   ASSERT_TRUE(reader.push());
   ASSERT_EQ(reader.pop(), OpResult::Ok);

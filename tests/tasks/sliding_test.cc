@@ -54,7 +54,7 @@ public:
     core::ITask *task = async.get();
     if (task == nullptr)
       task = sync_.get();
-    dynamic_cast<runtime::IRunObserver &>(*task).begin_run();
+    task->begin_run();
     pushed_ = 0;
   }
 

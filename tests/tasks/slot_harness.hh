@@ -135,8 +135,7 @@ private:
       input_memory_ = give(slots.input, infer.input_descs[0]);
     if (!options_.owns_output)
       output_memory_ = give(slots.output, infer.output_descs[0]);
-    if (auto *observer = dynamic_cast<runtime::IRunObserver *>(task.get()))
-      observer->begin_run();
+    task->begin_run();
   }
   runtime::MemoryBlock give(core::Storage &storage, const core::TDesc &desc) {
     const size_t bytes = desc.offset + desc.num_bytes();

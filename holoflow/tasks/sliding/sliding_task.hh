@@ -37,7 +37,7 @@ struct AverageOps {
 };
 
 /// The mean of the last min(k, W) frames, for each frame.
-class CausalAverageTask final : public core::ISyncTask, public runtime::IRunObserver {
+class CausalAverageTask final : public core::ISyncTask {
 public:
   CausalAverageTask(
       const core::TDesc &input, size_t window, AverageOps ops, runtime::Device &device,

@@ -22,6 +22,7 @@ struct NodeSpec {
   bool debug = true;  ///< accepted for the ancestor's files
   std::string pointer = {};  ///< JSON pointer of its description, "" = /nodes/<name>
   std::string group = {};  ///< the Graph node it was expanded from, "" for none
+  std::string key = {};  ///< the param "key" of that Graph node, "" for none
 };
 
 /// Output `out_idx` of node `from` feeds input `in_idx` of node `to`.

@@ -79,6 +79,7 @@ struct Decision {
     Slots,  ///< a queue got more room than it asked for
     Order,  ///< a node waits for readers of what it overwrites
     Device,  ///< where the graph runs
+    Replay,  ///< what is recorded and launched as one, and why the rest is not
     Warning,  ///< could not be checked, or will surprise
   };
   Kind kind = Kind::Warning;
@@ -108,6 +109,14 @@ struct CompileReport {
   std::vector<CompileSpan> spans = {};  ///< where Config::enable_profiling asks for them
 };
 
+/// One piece of work that is recorded, wherever it occurs in the graph: nodes, edges, params, input
+/// descriptors and which slots share memory.
+struct RecordingDefinition {
+  std::string key;  ///< hexadecimal, the same for the same work
+  size_t tasks = 0;
+  size_t occurrences = 0;  ///< each with memory and executables of its own
+};
+
 /// Owns what the scheduler refers to; must outlive it.
 struct CompilerOutput {
   GraphPlan graph;
@@ -117,6 +126,7 @@ struct CompilerOutput {
   CompileReport report = {};
   std::map<std::string, core::TDesc> inputs = {};  ///< the Config's, that it was compiled for
   core::MemLoc compute_location = core::MemLoc::Host;  ///< where Upload brings tensors
+  std::vector<RecordingDefinition> recordings = {};
 };
 
 /// Descriptors that inference found, and the faults that stopped it.
@@ -128,6 +138,10 @@ struct InferredGraph {
 /// How a graph is compiled.
 struct CompilerConfig {
   enum class Device { Auto, Cpu, Cuda };
+  /// Whether device tasks that follow each other are recorded and launched as one. Auto: where it
+  /// can be done; the environment variable HOLOFLOW_REPLAY (off, auto, require) overrides it.
+  /// Require: compilation fails, with the reasons, where a device task would be launched by itself
+  /// though it has a neighbour.
   enum class Replay { Off, Auto, Require };
 
   std::filesystem::path log_dir = {};  ///< nothing is written where this is empty
@@ -152,6 +166,8 @@ struct CompilerConfig {
   /// Spans of each section that a GraphRunner keeps of its run, the newest, for Scheduler::trace();
   /// 0 keeps none.
   size_t trace_spans = 0;
+  /// Different pieces of work that are recorded at most; what comes after stays eager.
+  size_t max_recordings = 16;
 };
 
 /// Compiles graphs for the tasks of one registry.

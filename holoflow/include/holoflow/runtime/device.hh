@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "holoflow/core/registry.hh"
+#include "holoflow/runtime/recorded_work.hh"
 
 struct CUevent_st;
 
@@ -73,6 +74,21 @@ public:
   virtual void copy(
       std::byte *to, core::MemLoc to_loc, const std::byte *from, core::MemLoc from_loc,
       size_t bytes, cudaStream_t stream) = 0;
+
+  /// Whether the device can record work; otherwise begin_recording is not called.
+  [[nodiscard]] virtual bool can_record() const noexcept { return false; }
+  /// What the calling thread enqueues on the stream from now on is recorded instead of run. Events
+  /// must not be recorded or waited for until the recording ends.
+  virtual void begin_recording(cudaStream_t stream) { (void)stream; }
+  /// Ends the recording; addresses into `memory` may differ when the work is launched. Where it
+  /// throws, the stream records no more, and nothing of what was recorded has run.
+  [[nodiscard]] virtual std::unique_ptr<RecordedWork> end_recording(
+      cudaStream_t stream, std::vector<RecordedMemory> memory) {
+    (void)stream, (void)memory;
+    return nullptr;
+  }
+  /// Ends the recording and throws it away.
+  virtual void abandon_recording(cudaStream_t stream) noexcept { (void)stream; }
 
   /// Makes the device current on the calling thread and returns what was current before.
   virtual int select() = 0;
