@@ -29,7 +29,8 @@ runtime::RecordPlan plan_synchronous(const Plan &plan, const runtime::NodePlan &
   const auto first = static_cast<size_t>(node.in_tids[0]);
   const auto count = plan.record_count[first];
   const bool says_one = desc.media && desc.media->records == 1;
-  if (count == 1 || (!says_one && same_frame_axis(plan.tensor_descs[first], desc)))
+  // One record stands for all that came of its frame; nothing came of none.
+  if (count <= 1 || (!says_one && same_frame_axis(plan.tensor_descs[first], desc)))
     return {Source::FirstInput, count};
   return {Source::Merged, 1, plan.frame_stride[first]};
 }
@@ -49,10 +50,9 @@ size_t stride_of(const Plan &plan, const runtime::NodePlan &node, size_t out) {
   return plan.frame_stride[static_cast<size_t>(node.in_tids[0])];
 }
 
-/// A tensor with fewer records than frames says so to the tasks behind it.
+/// A tensor with another number of records than frames says so to the tasks behind it.
 void announce(core::TDesc &desc, size_t records) {
-  const size_t natural = desc.rank() >= 3 ? desc.shape[0] : 1;
-  if (records == natural)
+  if (records == records_of(desc))
     return;
   if (!desc.media)
     desc.media.emplace();

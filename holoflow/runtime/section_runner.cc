@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "holoflow/core/error.hh"
+#include "holoflow/runtime/merged_records.hh"
 
 namespace holoflow::runtime {
 
@@ -375,14 +376,7 @@ void SectionRunner::write_records(NodeRuntime &node, size_t slot) {
     const auto &plan = node.plan->out_records[out];
     if (plan.source != Source::Merged)
       continue;
-    const auto inputs = node.first_input_records(slot);
-    const auto newest = std::find_if(inputs.rbegin(), inputs.rend(), [](const auto &record) {
-      return (record.flags & core::FrameRecord::Padding) == 0;
-    });
-    auto &record = node.output_records[slot][out].front();
-    record = newest == inputs.rend() ? inputs.back() : *newest;
-    if (record.duration_ns > 0)
-      record.duration_ns *= static_cast<int64_t>(plan.stride);
+    merge_records(node.first_input_records(slot), plan.stride, node.output_records[slot][out]);
   }
 }
 
