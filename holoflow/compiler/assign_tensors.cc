@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Pass 4: tensor identities and the frame records beside them.
+#include "holoflow/compiler/frame_axis.hh"
 #include "holoflow/compiler/passes.hh"
 
 namespace holoflow::compiler {
@@ -97,8 +98,10 @@ void assign_tensors(Plan &plan) {
     plan.graph.nodes[edge.to].in_tids[static_cast<size_t>(edge.spec.in_idx)] = edge.tid;
     ++plan.tensor_readers[static_cast<size_t>(edge.tid)];
   }
-  for (const auto node : plan.topo_order)
+  for (const auto node : plan.topo_order) {
     assign_outputs(plan, node);
+    warn_about_frame_axis(plan, node);
+  }
 }
 
 }  // namespace holoflow::compiler
