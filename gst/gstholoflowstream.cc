@@ -148,6 +148,7 @@ bool Stream::compile(const InputStream &stream, const std::string &caps) {
     if (replaces)
       write_trace();  // over the compiler's own, which has this compile only
     say_device(run->compiled->report);
+    post_warnings(run->compiled->report);
     announce(*run, stream, 0);
     std::lock_guard lock(run_mutex_);
     run_ = std::move(run);
@@ -172,6 +173,7 @@ void Stream::update_graph() {
   try {
     const auto stream = parse_input_caps(input_caps_.get(), model->inputs().front().as);
     auto run = build(stream, std::move(model));
+    post_warnings(run->compiled->report);
     announce(*run, run->stream, 0);
     write_trace();
     discard_run();
@@ -214,6 +216,15 @@ void Stream::announce_latency() {
     return;
   announced_delay_ = now;
   gst_element_post_message(element_, gst_message_new_latency(GST_OBJECT(element_)));
+}
+
+// Other caps or settings may bring the same warning again.
+void Stream::post_warnings(const runtime::CompileReport &report) {
+  for (const auto &decision : report.decisions)
+    if (decision.kind == runtime::Decision::Kind::Warning && warned_.insert(decision.text).second)
+      post_warning(
+          element_, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS, decision.text,
+          "the graph runs all the same");
 }
 
 void Stream::say_device(const runtime::CompileReport &report) {

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "gstholoflowmodel.h"
@@ -84,6 +85,7 @@ private:
   std::unique_ptr<Run> build(const InputStream &stream, std::shared_ptr<const GraphModel> model);
   void announce(const Run &run, const InputStream &stream, uint64_t after_frames);
   void say_device(const runtime::CompileReport &report);
+  void post_warnings(const runtime::CompileReport &report);
   void update_graph();
   void announce_latency();
 
@@ -118,6 +120,7 @@ private:
   CapsPtr refused_caps_;
   std::optional<Delay> announced_delay_;
   bool warned_of_drop_ = false;
+  std::set<std::string> warned_;  // of the graph, by sentence
   TraceLog trace_;
 
   // Guards run_ against readers on other threads; what is called with it never waits for the graph.

@@ -67,6 +67,7 @@ void Stream::stop() {
   refused_caps_.reset();
   announced_delay_.reset();
   warned_of_drop_ = false;
+  warned_.clear();
   std::lock_guard lock(state_mutex_);
   delay_.reset();
   device_.clear();

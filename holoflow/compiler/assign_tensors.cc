@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Pass 4: tensor identities and the frame records beside them.
+#include "holoflow/compiler/frame_axis.hh"
 #include "holoflow/compiler/passes.hh"
 
 namespace holoflow::compiler {
@@ -29,7 +30,8 @@ runtime::RecordPlan plan_synchronous(const Plan &plan, const runtime::NodePlan &
   const auto first = static_cast<size_t>(node.in_tids[0]);
   const auto count = plan.record_count[first];
   const bool says_one = desc.media && desc.media->records == 1;
-  if (count == 1 || (!says_one && same_frame_axis(plan.tensor_descs[first], desc)))
+  // One record stands for all that came of its frame; nothing came of none.
+  if (count <= 1 || (!says_one && same_frame_axis(plan.tensor_descs[first], desc)))
     return {Source::FirstInput, count};
   return {Source::Merged, 1, plan.frame_stride[first]};
 }
@@ -49,10 +51,9 @@ size_t stride_of(const Plan &plan, const runtime::NodePlan &node, size_t out) {
   return plan.frame_stride[static_cast<size_t>(node.in_tids[0])];
 }
 
-/// A tensor with fewer records than frames says so to the tasks behind it.
+/// A tensor with another number of records than frames says so to the tasks behind it.
 void announce(core::TDesc &desc, size_t records) {
-  const size_t natural = desc.rank() >= 3 ? desc.shape[0] : 1;
-  if (records == natural)
+  if (records == records_of(desc))
     return;
   if (!desc.media)
     desc.media.emplace();
@@ -97,8 +98,10 @@ void assign_tensors(Plan &plan) {
     plan.graph.nodes[edge.to].in_tids[static_cast<size_t>(edge.spec.in_idx)] = edge.tid;
     ++plan.tensor_readers[static_cast<size_t>(edge.tid)];
   }
-  for (const auto node : plan.topo_order)
+  for (const auto node : plan.topo_order) {
     assign_outputs(plan, node);
+    warn_about_frame_axis(plan, node);
+  }
 }
 
 }  // namespace holoflow::compiler

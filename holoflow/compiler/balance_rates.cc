@@ -5,15 +5,21 @@
 // push and advances by `stride` frames per pop asks for r(D) = r(A) · n / stride: one balance
 // equation per queue, as in synchronous dataflow (Lee and Messerschmitt, 1987).
 //
-// Let iteration k of S happen at T(S) + k / r(S). The k-th window (from 0) is complete after push
-// ⌊(k·stride + size − 1) / n⌋ ≤ (k·stride + d) / n with d = ⌊(size−1)/g⌋·g, g = gcd(n, stride), so
-// T(D) ≥ T(A) + d / (n·r(A)) makes every pop find its window. The longest path gives the least T.
-// Until then D has freed nothing, so the queue holds at most n + n·r(A)·(T(D) − T(A)) frames. With
-// that much room in every queue this schedule never waits for room; and as sections wait for each
-// other only through their queues, then no other order of events can hang either.
+// Let iteration k of S happen at T(S) + k / r(S). A queue with a delay of l frames gives its k-th
+// window (from 0) once l + k·stride + size frames have come, that is after push
+// ⌊(l + k·stride + size − 1) / n⌋ ≤ (k·stride + d) / n with d = ⌊(l + size − 1)/g⌋·g,
+// g = gcd(n, stride), so T(D) ≥ T(A) + d / (n·r(A)) makes every pop find its window. The longest
+// path gives the least T. Until then D has freed nothing, so the queue has been given at most
+// n + n·r(A)·(T(D) − T(A)) frames; l of them, as far as they have come, take none of its room, so
+// it holds at most n or l fewer than that, whichever is more. Later D frees as fast as A brings.
+// With that much room in every queue this schedule never waits for room; and as sections wait for
+// each other only through their queues, then no other order of events can hang either.
 //
 //   in ─► q1 (size 32, stride 1) ─► Mean ─► Subtract        T = 31 iterations of `in`
 //    └──► q2 (size 1)  ────────────────────► ┘              q2 needs 1 + 31 = 32 frames
+//
+//   in ─► SlidingAverage (size 4, delay 3) ─► Subtract      T = 6 iterations of `in`
+//    └──► q2 (size 1)  ────────────────────► ┘              q2 needs 1 + 6 = 7 frames
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -22,6 +28,7 @@
 #include <set>
 
 #include "holoflow/compiler/partition.hh"
+#include "holoflow/compiler/saturating.hh"
 
 namespace holoflow::compiler {
 
@@ -195,8 +202,8 @@ private:
   long double delay(const Link &link) const {
     const auto &window = *link.window;
     const auto step = std::gcd(window.frames_in, window.stride);
-    const auto waiting = (window.size - 1) / step * step;
-    return static_cast<long double>(waiting) / frame_rate(link);
+    const auto before = saturating_sum(window.size - 1, window.delay);
+    return static_cast<long double>(before / step * step) / frame_rate(link);
   }
   /// Frames per unit of time through the queue.
   long double frame_rate(const Link &link) const {
@@ -237,7 +244,9 @@ private:
     const auto slack = ahead - delay(link) * frame_rate(link);
     if (slack <= 1e-9L * std::max(1.0L, ahead))
       return;
-    const auto frames = static_cast<long double>(window.frames_in) + rounded_up(ahead);
+    const auto push = static_cast<long double>(window.frames_in);
+    const auto given = push + rounded_up(ahead);
+    const auto frames = std::max(push, given - static_cast<long double>(window.delay));
     if (frames <= static_cast<long double>(window.capacity))
       return;
     auto &node = plan_.graph.nodes[link.node];

@@ -24,6 +24,8 @@ void explain_boundary(Plan &plan, size_t index) {
   if (const auto &window = node.infer.window) {
     text += "; a push brings " + frames(window->frames_in) + ", a pop shows " +
         frames(window->size) + " and advances by " + std::to_string(window->stride);
+    if (window->delay > 0)
+      text += ", the first one " + frames(window->delay) + " late";
     if (window->capacity > 0)
       text += ", room for " + frames(window->capacity);
   }

@@ -41,6 +41,8 @@ void SlotPool::give(Slot *slot) noexcept {
 }
 
 void SlotPool::lend(Slot *slot, size_t users) {
+  if (users == 0)
+    return give(slot);
   slot->pool_ = shared_from_this();
   slot->users_.store(users, std::memory_order_release);
 }

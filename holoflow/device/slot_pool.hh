@@ -38,7 +38,8 @@ public:
   [[nodiscard]] Slot *take();
   /// Gives back a slot that nobody outside was lent.
   void give(Slot *slot) noexcept;
-  /// Lends the slot to `users`; each calls end_use once, the last one gives it back.
+  /// Lends the slot to `users`; each calls end_use once, the last one gives it back. With no users
+  /// it is back at once.
   void lend(Slot *slot, size_t users);
   static void end_use(Slot *slot) noexcept;
 

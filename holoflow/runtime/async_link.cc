@@ -28,7 +28,7 @@ void AsyncLink::producer_pushes(std::span<const core::FrameRecord> records) {
 }
 
 void AsyncLink::producer_pushed(size_t frames) {
-  frames_in_ += frames;
+  frames_in_ += std::max<size_t>(frames, 1);
   wake(consumer_);
 }
 
@@ -47,8 +47,8 @@ void AsyncLink::producer_ended() {
 }
 
 void AsyncLink::consumer_popped(std::span<core::FrameRecord> records, size_t frames, size_t taken) {
-  frames_out_ += frames;
-  frames_taken_ += taken;
+  frames_out_ += std::max<size_t>(frames, 1);
+  frames_taken_ += std::max<size_t>(taken, 1);
   if (counts_frames_) {
     const auto now = Clock::now();
     if (last_pop_ != Clock::time_point{})

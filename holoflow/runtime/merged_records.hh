@@ -12,7 +12,6 @@ namespace holoflow::runtime {
 /// all are), the flags of all frames; a known duration becomes that of `stride` frames. Does
 /// nothing where either side has no records: no frame stands for none.
 void merge_records(
-    std::span<const core::FrameRecord> frames, size_t stride,
-    std::span<core::FrameRecord> merged);
+    std::span<const core::FrameRecord> frames, size_t stride, std::span<core::FrameRecord> merged);
 
 }  // namespace holoflow::runtime

@@ -93,12 +93,20 @@ using InferFunction = std::function<core::InferResult(
     const InferContext &context, std::span<const core::TDesc> inputs,
     const nlohmann::json &params)>;
 
+/// Names the axes along which a task puts elements together, as FFT and Mean do. The compiler warns
+/// where the frame axis is one of them, not all axes are, and each tensor holds a single frame.
+struct AxisWork {
+  std::string param = {};  ///< holds an axis or several, or null for a default; empty: none
+  std::string verb = {};  ///< "reduces": what the task does along them
+};
+
 struct TaskSpec {
   std::string type;
   std::string doc;  ///< one line
   std::vector<SlotSpec> inputs;
   std::vector<SlotSpec> outputs;
   std::vector<ParamSpec> params;
+  AxisWork axis_work = {};
   InferFunction infer;
   SyncMaker make_sync = {};  ///< Host implementation of a synchronous task …
   AsyncMaker make_async = {};  ///< … or of an asynchronous one; exactly one is set

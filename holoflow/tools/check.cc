@@ -34,6 +34,7 @@ int check(const GraphArguments &arguments) {
   if (plan == nullptr)
     return Bad;
   print(summary(*plan));
+  print_warnings(*plan);
   return Good;
 }
 

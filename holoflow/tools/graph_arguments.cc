@@ -8,6 +8,7 @@
 
 #include "holoflow/core/graph_json.hh"
 #include "holoflow/core/near_name.hh"
+#include "holoflow/tools/command.hh"
 #include "holoflow/tools/frame_files.hh"
 
 namespace holoflow::tools {
@@ -301,6 +302,12 @@ std::unique_ptr<runtime::CompilerOutput> plan_graph(LoadedGraph &loaded, core::R
         add_compiler_fault(loaded, fault);
   }
   return loaded.faults.empty() ? std::move(plan) : nullptr;
+}
+
+void print_warnings(const runtime::CompilerOutput &plan) {
+  for (const auto &decision : plan.report.decisions)
+    if (decision.kind == runtime::Decision::Kind::Warning)
+      print_fault("warning: " + decision.text);
 }
 
 }  // namespace holoflow::tools

@@ -71,4 +71,7 @@ void set_input(LoadedGraph &loaded, const std::string &node, const MediaFrame &f
 [[nodiscard]] std::unique_ptr<runtime::CompilerOutput> plan_graph(
     LoadedGraph &loaded, core::Registry &registry);
 
+/// What a graph that is good will surprise with, to standard error.
+void print_warnings(const runtime::CompilerOutput &plan);
+
 }  // namespace holoflow::tools

@@ -164,6 +164,7 @@ int run(const RunArguments &arguments) {
   const auto writers = open_writers(loaded, *plan, out);
   if (!loaded.faults.empty())
     return report(loaded);
+  print_warnings(*plan);
   TransferResult result;
   try {
     result = transfer_frames(loaded.graph, loaded.config, record, readers, writers);

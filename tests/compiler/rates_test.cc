@@ -6,6 +6,7 @@
 #include "holoflow/builtin_tasks.hh"
 #include "holoflow/core/tensor.hh"
 #include "holoflow/runtime/graph_runner.hh"
+#include "tests/support/watchdog.hh"
 
 namespace holoflow::test {
 
@@ -131,6 +132,80 @@ TEST_F(RatesTest, BatchesAndStridesOfBothSidesCount) {
   const auto output = plan(graph);
   EXPECT_EQ(min_slots(*output, "q2"), 12u);  // 3 + 9
   EXPECT_EQ(run(graph, 99).size(), 23u);  // ⌊(99 − 10) / 4⌋ + 1
+}
+
+/// A SlidingAverage beside a queue for `depth` frames.
+std::string average_beside_queue(const std::string &average, const std::string &depth) {
+  return R"({"nodes": {
+    "in": {"type": "Input"}, "average": {"type": "SlidingAverage", "params": )" +
+      average + R"(}, "q": {"type": "BatchQueue", "params": {"target_capacity": )" + depth +
+      R"(}}, "difference": {"type": "Subtract"}, "out": {"type": "Output"}},
+    "edges": ["in -> average", "in -> q", "average -> difference:0", "q -> difference:1",
+              "difference -> out"]})";
+}
+
+TEST_F(RatesTest, AQueueBesideATaskThatLeavesItsFirstFramesOutGetsTheRoomItNeeds) {
+  config.inputs = {{"in", core::TDesc({1, 2, 2}, core::DType::F32, core::MemLoc::Host)}};
+  const auto slots = [&](const std::string &average, const std::string &depth) {
+    return min_slots(*plan(average_beside_queue(average, depth)), "q");
+  };
+  EXPECT_EQ(slots(R"({"window_size": 4, "discard_first": 3})", "1"), 7u);  // 1 + (3 + 4 − 1)
+  EXPECT_EQ(slots(R"({"window_size": 1, "discard_first": 9})", "4"), 10u);
+  EXPECT_EQ(slots(R"({"window_size": 1, "discard_first": 3})", "4"), 0u);  // it fits
+  EXPECT_EQ(slots(R"({"window_size": 1, "discard_first": 3})", "3"), 4u);
+  // Pushes of 2 frames. Windows of one frame of the queue advance by one as the averages do:
+  // 2 + (5 + 3 − 1).
+  config.inputs = {{"in", core::TDesc({2, 2, 2}, core::DType::F32, core::MemLoc::Host)}};
+  EXPECT_EQ(slots(R"({"window_size": 3, "discard_first": 5})", "1"), 9u);
+}
+
+TEST_F(RatesTest, ADelayOfItsOwnTakesNoRoomOfAnAverage) {
+  config.inputs = {{"in", core::TDesc({1, 2, 2}, core::DType::F32, core::MemLoc::Host)}};
+  const auto graph = [](const std::string &first, const std::string &second) {
+    const auto node = [](const std::string &params) {
+      return R"({"type": "SlidingAverage", "params": )" + params + "}";
+    };
+    return R"({"nodes": {"in": {"type": "Input"}, "a": )" + node(first) + R"(, "b": )" +
+        node(second) + R"(, "difference": {"type": "Subtract"}, "out": {"type": "Output"}},
+        "edges": ["in -> a", "in -> b", "a -> difference:0", "b -> difference:1",
+                  "difference -> out"]})";
+  };
+  // "b" begins 9 frames after "in" does, "a" may begin after 7: 1 + 9 frames come, 6 are left out.
+  const auto late = R"({"window_size": 2, "discard_first": 8})";
+  const auto output = plan(graph(R"({"window_size": 1, "discard_first": 6})", late));
+  EXPECT_EQ(min_slots(*output, "a"), 4u);
+  EXPECT_EQ(min_slots(*output, "b"), 0u);
+}
+
+TEST_F(RatesTest, AGraphWithADelayRunsToItsEnd) {
+  config.inputs = {{"in", core::TDesc({1, 1, 1}, core::DType::F32, core::MemLoc::Host)}};
+  const Watchdog watchdog("a graph with a delay hangs");
+  for (const auto *average :
+       {R"({"window_size": 1, "discard_first": 3})",
+        R"({"window_size": 4, "discard_first": 25})"}) {
+    auto runner =
+        runtime::GraphRunner::from_json(average_beside_queue(average, "1"), config, &registry);
+    std::thread feeder([&] {
+      const float pixel = 1;
+      for (int i = 0; i < 40; ++i)
+        if (!runner.push("in", &pixel, config.inputs.at("in")))
+          break;
+      runner.end();
+    });
+    size_t count = 0;
+    while (runner.pop("out"))
+      ++count;
+    feeder.join();
+    EXPECT_EQ(count, std::string(average).find("25") == std::string::npos ? 37u : 12u);
+  }
+}
+
+TEST_F(RatesTest, ADelayThatNoQueueCanHoldIsRefused) {
+  config.inputs = {{"in", core::TDesc({1, 2, 2}, core::DType::F32, core::MemLoc::Host)}};
+  EXPECT_THAT(
+      faults_of(
+          average_beside_queue(R"({"window_size": 1000000000, "discard_first": 1000000000})", "1")),
+      HasSubstr("node \"q\" (BatchQueue): it needs room for 200000000"));
 }
 
 TEST_F(RatesTest, DisagreeingRatesAreRefusedWithBothRates) {

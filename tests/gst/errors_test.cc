@@ -219,6 +219,20 @@ TEST(Errors, ANegotiationThatFailsUpstreamIsExplainedByAWarning) {
   EXPECT_THAT(warnings[0].text, HasSubstr("video/x-raw,format=GRAY16_LE"));
 }
 
+TEST(Errors, AGraphThatTransformsSingleFramesAlongTimeRunsWithOneWarning) {
+  Pipeline pipeline(
+      "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width=8,height=4 ! "
+      "holoflowbin name=h graph=" +
+      escaped("conversion target=F32 ! rfft axis=0 ! abs") + " ! fakesink");
+  EXPECT_TRUE(pipeline.run());
+  const auto warnings = pipeline.messages_of(GST_MESSAGE_WARNING);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0].source, "h");
+  EXPECT_THAT(
+      warnings[0].text,
+      HasSubstr("(RFFT): transforms along the frame axis, but each tensor holds one frame"));
+}
+
 TEST(Errors, AFormatThatDownstreamCannotTakeIsExplained) {
   Pipeline pipeline(
       "videotestsrc num-buffers=3 ! holoflowbin name=h graph=" + escaped(passthrough()) +

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Random small graphs of built-in tasks: whatever compiles must run to its end, lose no frame, and
-// give the same bytes with other queue depths, without shared memory and with every edge copied. On
-// a GPU every tensor is uploaded first and downloaded last.
+// Random small graphs of built-in tasks, on tensors of usual and odd, one-element and no extents:
+// whatever compiles must run to its end, lose no frame, and give the same bytes with other queue
+// depths, without shared memory and with every edge copied. On a GPU every tensor is uploaded first
+// and downloaded last.
 //
 //   HOLOFLOW_SEARCH_GRAPHS=10000 HOLOFLOW_SEARCH_SEED=1 HOLOFLOW_SEARCH_DEVICE=cuda test_runtime
 //   --gtest_filter='RandomGraphs.*'
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -35,6 +38,14 @@ struct Candidate {
   std::map<std::string, int> pushes;  ///< tensors that each Input gets
 };
 
+/// One output of a node.
+struct Port {
+  std::string node;
+  int slot = 0;
+
+  bool operator==(const Port &) const = default;
+};
+
 class GraphMaker {
 public:
   GraphMaker(uint64_t seed, runtime::CompilerConfig::Device device)
@@ -44,59 +55,89 @@ public:
     candidate_ = {};
     open_.clear();
     unread_.clear();
+    // Tensors of usual, one-element and odd shapes; with two Inputs mostly of one shape.
+    const auto frames = chance(40) ? 1 : pick(1, 3);
+    const auto picture = pick_picture();
     const int inputs = chance(25) ? 2 : 1;
-    const auto frames = pick(1, 3);
     for (int i = 0; i < inputs; ++i)
-      add_input("in" + std::to_string(i), chance(80) ? frames : pick(1, 3));
+      add_input(
+          "in" + std::to_string(i), chance(80) ? frames : pick(1, 3),
+          chance(95) ? picture : pick_picture());
     for (int i = pick(1, 9 - inputs); i > 0; --i)
       add_random_node(i);
     int outputs = 0;
-    for (const auto &node : unread_) {
+    for (const auto &port : unread_) {
       const auto number = std::to_string(outputs++);
       const auto name = "out" + number;
-      const auto last = on_gpu_ ? add_after(node, "down" + number, "Download") : node;
-      candidate_.graph.add_node(name, "Output").connect(last, 0, name, 0);
+      const auto last = on_gpu_ ? add_after(port, "down" + number, "Download") : port;
+      candidate_.graph.add_node(name, "Output").connect(last.node, last.slot, name, 0);
     }
     return candidate_;
   }
 
 private:
+  using Picture = std::pair<size_t, size_t>;
+
   int pick(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
   bool chance(int percent) { return pick(1, 100) <= percent; }
   template <typename T> T one_of(const std::vector<T> &list) {
     return list[static_cast<size_t>(pick(0, static_cast<int>(list.size()) - 1))];
   }
+  Picture pick_picture() {
+    static const std::vector<Picture> odd = {{1, 1}, {1, 7}, {5, 1}, {5, 7}, {17, 3}};
+    return chance(70) ? Picture{3, 4} : one_of(odd);
+  }
 
-  void add_input(const std::string &name, int frames) {
+  void add_input(const std::string &name, int frames, Picture picture) {
     candidate_.graph.add_node(name, "Input");
     candidate_.inputs.emplace(
         name,
-        core::TDesc({static_cast<size_t>(frames), 3, 4}, core::DType::F32, core::MemLoc::Host));
+        core::TDesc(
+            {static_cast<size_t>(frames), picture.first, picture.second}, core::DType::F32,
+            core::MemLoc::Host));
     candidate_.pushes[name] = pick(0, 40);
-    const auto first = on_gpu_ ? add_after(name, "up_" + name, "Upload") : name;
+    const Port input{name};
+    const auto first = on_gpu_ ? add_after(input, "up_" + name, "Upload") : input;
     open_.push_back(first);
     unread_.push_back(first);
   }
 
-  std::string add_after(const std::string &from, const std::string &name, const char *type) {
-    candidate_.graph.add_node(name, type).connect(from, 0, name, 0);
-    return name;
+  Port add_after(const Port &from, const std::string &name, const char *type) {
+    candidate_.graph.add_node(name, type).connect(from.node, from.slot, name, 0);
+    return {name};
   }
 
   /// The newest tensor, or any other one, so that long chains and fan-out both come up.
-  std::string source() { return chance(60) ? open_.back() : one_of(open_); }
+  Port source() { return chance(60) ? open_.back() : one_of(open_); }
 
   void add_random_node(int number) {
     struct Kind {
       const char *type;
-      int weight, inputs;
+      int weight, inputs, outputs = 1;
     };
     static const std::vector<Kind> kinds = {
-        {"BatchQueue", 8, 1}, {"RateLimiter", 2, 1}, {"Sqrt", 3, 1},      {"Abs", 2, 1},
-        {"Affine", 2, 1},     {"Clip", 2, 1},        {"Normalize", 1, 1}, {"Copy", 1, 1},
-        {"Upload", 1, 1},     {"Download", 1, 1},    {"Slice", 4, 1},     {"Transpose", 1, 1},
-        {"Mean", 2, 1},       {"FFTShift", 1, 1},    {"Add", 4, 2},       {"Subtract", 3, 2},
-        {"Multiply", 1, 2},   {"Reshape", 1, 1}};
+        {"BatchQueue", 8, 1},
+        {"RateLimiter", 2, 1},
+        {"Sqrt", 3, 1},
+        {"Abs", 2, 1},
+        {"Affine", 2, 1},
+        {"Clip", 2, 1},
+        {"Normalize", 1, 1},
+        {"Copy", 1, 1},
+        {"Upload", 1, 1},
+        {"Download", 1, 1},
+        {"Slice", 4, 1},
+        {"Transpose", 2, 1},
+        {"Mean", 2, 1},
+        {"Max", 1, 1},
+        {"FFTShift", 1, 1},
+        {"Add", 4, 2},
+        {"Subtract", 3, 2},
+        {"Multiply", 1, 2},
+        {"Reshape", 2, 1},
+        {"SlidingAverage", 5, 1},
+        {"CausalSlidingAverage", 1, 1},
+        {"DualReaderBatchQueue", 2, 1, 2}};
     int total = 0;
     for (const auto &kind : kinds)
       total += kind.weight;
@@ -109,14 +150,38 @@ private:
     candidate_.graph.add_node(name, kind.type, params_of(kind.type));
     for (int i = 0; i < kind.inputs; ++i) {
       const auto from = source();
-      candidate_.graph.connect(from, 0, name, i);
+      candidate_.graph.connect(from.node, from.slot, name, i);
       std::erase(unread_, from);
     }
-    open_.push_back(name);
-    unread_.push_back(name);
+    for (int slot = 0; slot < kind.outputs; ++slot) {
+      open_.push_back({name, slot});
+      unread_.push_back({name, slot});
+    }
   }
 
   nlohmann::json params_of(const std::string &type) {
+    if (const auto params = queue_params_of(type))
+      return *params;
+    if (type == "Affine")
+      return {{"scale", 1.5}, {"offset", -0.25}};
+    if (type == "CausalSlidingAverage")
+      return {{"window_size", pick(1, 4)}};
+    if (type == "Mean" || type == "Max")
+      return {{"axis", pick(0, 2)}, {"keepdims", chance(85)}};
+    if (type == "Transpose")
+      return {{"axes", chance(60) ? nlohmann::json({0, 2, 1}) : any_order()}};
+    if (type == "Reshape")
+      return {
+          {"shape",
+           one_of<nlohmann::json>(
+               {{-1, 4, 3}, {1, -1, 4}, {-1, 12, 1}, {-1, 1, 1}, {1, 1, -1}, {0, 3, 4}, {-1}})}};
+    if (type == "Slice")
+      return {{"slices", slices()}};
+    return nlohmann::json::object();
+  }
+
+  /// Every param that makes a task hold frames back.
+  std::optional<nlohmann::json> queue_params_of(const std::string &type) {
     if (type == "BatchQueue") {
       nlohmann::json params = {{"output_size", chance(50) ? 1 : pick(1, 6)}};
       if (chance(60))
@@ -124,35 +189,46 @@ private:
       params["target_capacity"] = pick(1, 6);
       return params;
     }
+    if (type == "SlidingAverage")
+      return nlohmann::json{
+          {"window_size", pick(1, 5)}, {"discard_first", chance(30) ? 0 : pick(1, 9)}};
+    if (type == "DualReaderBatchQueue")
+      return nlohmann::json{{"window_size", pick(1, 7)}, {"target_capacity", pick(1, 4)}};
     if (type == "RateLimiter")
-      return {{"max_fps", 1e5}};
-    if (type == "Affine")
-      return {{"scale", 1.5}, {"offset", -0.25}};
-    if (type == "Mean")
-      return {{"axis", pick(0, 2)}, {"keepdims", true}};
-    if (type == "Transpose")
-      return {{"axes", {0, 2, 1}}};
-    if (type == "Reshape")
-      return {{"shape", one_of<nlohmann::json>({{-1, 4, 3}, {1, -1, 4}, {-1, 12, 1}})}};
-    if (type == "Slice") {
-      auto slices = nlohmann::json::array();
-      for (int axis = 0; axis < 3; ++axis) {
-        auto range = nlohmann::json::object();
-        if (chance(40))
-          range["stop"] = pick(1, 3);
-        if (axis > 0 && chance(20))
-          range["step"] = 2;
-        slices.push_back(range);
+      return nlohmann::json{{"max_fps", 1e5}};
+    return std::nullopt;
+  }
+
+  nlohmann::json any_order() {
+    std::vector<int> axes{0, 1, 2};
+    std::shuffle(axes.begin(), axes.end(), random_);
+    return axes;
+  }
+
+  /// Mostly parts of a picture, at times of no extent, at times one element without its axis.
+  nlohmann::json slices() {
+    auto slices = nlohmann::json::array();
+    for (int axis = 0; axis < 3; ++axis) {
+      if (chance(4)) {
+        slices.push_back(0);
+        continue;
       }
-      return {{"slices", slices}};
+      auto range = nlohmann::json::object();
+      if (chance(40))
+        range["stop"] = pick(chance(25) ? 0 : 1, 3);
+      if (chance(10))
+        range["start"] = pick(1, 3);
+      if (axis > 0 && chance(20))
+        range["step"] = 2;
+      slices.push_back(range);
     }
-    return nlohmann::json::object();
+    return slices;
   }
 
   std::mt19937_64 random_;
   const bool on_gpu_;
   Candidate candidate_;
-  std::vector<std::string> open_, unread_;
+  std::vector<Port> open_, unread_;
 };
 
 using Bytes = std::vector<std::byte>;
@@ -219,8 +295,9 @@ std::map<std::string, uint64_t> expected_counts(
         if (pushes[node] == unlimited)
           continue;
         const auto frames = pushes[node] * window.frames_in;
-        least = std::min<uint64_t>(
-            least, frames < window.size ? 0 : (frames - window.size) / window.stride + 1);
+        const auto first = window.delay + window.size;
+        least =
+            std::min<uint64_t>(least, frames < first ? 0 : (frames - first) / window.stride + 1);
       }
       iterations[id] = least;
       for (const auto node : section.async_prod)
@@ -249,7 +326,7 @@ GraphSpec with_copies(const GraphSpec &graph) {
 
 GraphSpec with_deeper_queues(GraphSpec graph) {
   for (auto &node : graph.nodes)
-    if (node.kind == "BatchQueue")
+    if (node.kind == "BatchQueue" || node.kind == "DualReaderBatchQueue")
       node.settings["target_capacity"] = node.settings.value("target_capacity", 4) + 13;
   return graph;
 }

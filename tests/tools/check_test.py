@@ -63,6 +63,19 @@ class Check(CommandTest):
             self.assertRegex(lines[0], r'^good: \d+ nodes in \d+ sections?; "in.*" takes U8 \[1, 6, 8')
             self.assertIn("gives", lines[0])
 
+    def test_a_transform_along_time_of_single_frames_is_a_warning(self):
+        chain = "conversion target=F32 ! rfft axis=0 ! abs"
+        result = self.holoflow("check", chain, "--caps", GREY)
+        self.assertEqual(result.returncode, 0)
+        self.assertTrue(result.stdout.startswith("good: "), result.stdout)
+        self.assertEqual(
+            result.stderr,
+            'warning: node "rfft" (RFFT): transforms along the frame axis, but each tensor holds one '
+            'frame; put a "BatchQueue" node before it\n')
+        self.assertIn('warning: node "rfft"', self.good("plan", chain, "--caps", GREY))
+        windows = "conversion target=F32 ! batchqueue output_size=4 ! rfft axis=0 ! abs"
+        self.assertEqual(self.holoflow("check", windows, "--caps", GREY).stderr, "")
+
     def test_takes_a_file_json_or_a_chain(self):
         self.write("a.json", '{"nodes": {"i": {"type": "Input"}, "o": {"type": "Output"}}, "edges": ["i->o"]}')
         for graph in ("a.json", (self.folder / "a.json").read_text(), "copy"):

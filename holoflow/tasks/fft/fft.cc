@@ -138,6 +138,7 @@ TaskSpec spec_of(const FftType &type) {
        .doc = output_doc(type.kind),
        .dtypes = {real ? DType::F32 : DType::CF32}}};
   spec.params = params_of(type);
+  spec.axis_work = {type.dimensions == 1 ? "axis" : "axes", "transforms"};
   spec.infer = [type](const InferContext &, std::span<const TDesc> inputs, const json &params) {
     return infer(type, inputs[0], params);
   };

@@ -26,6 +26,7 @@ TaskSpec shift_spec(const std::string &type, const std::string &doc, ShiftDirect
        .doc = "the axes to rotate, from the end where negative; null: the picture's",
        .default_value = json()},
   };
+  spec.axis_work = {"axes", "rotates"};
   spec.infer =
       [direction](const InferContext &, std::span<const TDesc> inputs, const json &params) {
         require_indexable(inputs);

@@ -143,13 +143,12 @@ OpResult OutputTask::execute(core::SyncCtx &ctx) {
   size_t offset = 0;
   SlotPool::Slot *slot = take_input(ctx, offset);
   std::byte *data = slot->data() + offset;
-  std::span<const core::FrameRecord> records;
-  if (!ctx.input_records.empty())
-    records = ctx.input_records[0];
-  if (records.empty())  // the caller keeps none
+  if (ctx.input_records.empty()) {  // the caller keeps none
     slot->records.assign(record_count(), core::FrameRecord{});
-  else
+  } else {
+    const std::span<const core::FrameRecord> records = ctx.input_records[0];
     slot->records.assign(records.begin(), records.end());
+  }
   const bool one_each = tensor_->rank() >= 3 && slot->records.size() == tensor_->shape[0];
   return split_ && one_each ? emit_frames(slot, data) : emit_whole(slot, data);
 }

@@ -52,6 +52,7 @@ void register_normalize(core::Registry &registry) {
       {"lo", Number, "what the minimum becomes", json(0)},
       {"hi", Number, "what the maximum becomes", json(1)},
   };
+  spec.axis_work = {"axes", "normalises"};
   spec.infer = without_context(infer);
   spec.make_sync = make_normalize_host;
   register_spec(registry, std::move(spec));

@@ -36,7 +36,7 @@ core::InferResult infer_rate_limiter(
   result.owned_outputs = {true};
   result.yields_ownership = true;
   result.hands_over_by_event = true;
-  const size_t frames = frame_count(input);
+  const size_t frames = std::max<size_t>(frame_count(input), 1);  // tensors without any pass too
   const size_t slots = limiter_slots(input, context.min_slots, drops);
   size_t bytes = 0;
   if (__builtin_mul_overflow(slots, input.offset + input.num_bytes(), &bytes))

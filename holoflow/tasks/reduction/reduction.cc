@@ -70,6 +70,7 @@ TaskSpec spec_of(const ReductionType &type) {
       {"axis", Int | IntArray | Null, "axis or axes to reduce; null = all", json(nullptr)},
       {"keepdims", Bool, "true: reduced axes stay, with one element", json(false)},
   };
+  spec.axis_work = {"axis", "reduces"};
   spec.infer = [reduction = type.reduction](
                    const InferContext &, std::span<const TDesc> inputs, const json &params) {
     return infer(reduction, inputs[0], params);

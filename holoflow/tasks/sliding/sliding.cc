@@ -63,7 +63,7 @@ InferResult infer_sliding(
   const TDesc &input = inputs[0];
   const size_t frames = frame_count(input);
   const size_t window = frames_param(params, "window_size");
-  (void)frames_param(params, "discard_first");
+  const size_t discarded = frames_param(params, "discard_first");
   const size_t slots = average_slots(frames, window, context.min_slots);
   std::vector<size_t> shape = input.shape;
   if (shape.size() >= 3)
@@ -79,7 +79,13 @@ InferResult infer_sliding(
   result.output_descs = {output};
   result.own_memory = {ring_of(input, slots)};
   // How many frames `valid` leaves out is known to nobody: they count as dropped ones.
-  result.window = core::Window{frames, window, 1, slots, inputs.size() > 1};
+  result.window = core::Window{
+      .frames_in = frames,
+      .size = window,
+      .stride = 1,
+      .capacity = slots,
+      .drops = inputs.size() > 1,
+      .delay = discarded};
   result.writes_records = {true};
   return result;
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "holoflow/core/merged_flags.hh"
 #include "holoflow/tasks/input_output/frame_layout.hh"
 
 namespace holoflow::tasks {
@@ -118,6 +119,18 @@ OpResult SlidingAverageTask::try_push(core::AsyncPushCtx &ctx) {
   return OpResult::Ok;
 }
 
+// Of the window that begins with frame `first`. The flags stay: later windows show the frame too.
+core::FrameRecord SlidingAverageTask::take_record(uint64_t first) {
+  core::MergedFlags flags;
+  for (size_t i = 0; i < shape_.window; ++i)
+    flags.add(records_[(first + i) % shape_.slots].flags);
+  core::FrameRecord &newest = records_[(first + shape_.window - 1) % shape_.slots];
+  core::FrameRecord record = newest;
+  newest.owner.reset();
+  record.flags = flags.value();
+  return record;
+}
+
 OpResult SlidingAverageTask::try_pop(core::AsyncPopCtx &ctx) {
   if (ctx.cancelled != nullptr && *ctx.cancelled)
     return OpResult::Cancelled;
@@ -136,7 +149,7 @@ OpResult SlidingAverageTask::try_pop(core::AsyncPopCtx &ctx) {
        static_cast<size_t>(first % shape_.slots), shape_.window},
       reinterpret_cast<float *>(ctx.outputs[0].data()), consumer_stream_);
   if (!ctx.output_records.empty() && !ctx.output_records[0].empty())
-    ctx.output_records[0][0] = std::move(records_[(first + shape_.window - 1) % shape_.slots]);
+    ctx.output_records[0][0] = take_record(first);
   released_.touch();
   released_.mark(first);
   tail_.store(first + 1, std::memory_order_release);

@@ -87,6 +87,7 @@ public:
 
 private:
   [[nodiscard]] float *slot(uint64_t frame) const noexcept;
+  [[nodiscard]] core::FrameRecord take_record(uint64_t first);
   void read_valid(std::span<core::TView> inputs);
 
   const AverageShape shape_;

@@ -151,7 +151,7 @@ struct Window {
   size_t frames_in = 1;  ///< frames per push
   size_t size = 1;  ///< frames per pop
   size_t stride = 1;  ///< frames by which a pop advances
-  size_t capacity = 0;  ///< frames that fit, 0 if unknown
+  size_t capacity = 0;  ///< frames that fit, those of `delay` not counted; 0 if unknown
   bool drops = false;  ///< may drop frames when full
   /// Frames that have to come in before the first pop, beyond `size`: how far behind its input the
   /// task is. Where paths meet, the other path has to hold as many.
