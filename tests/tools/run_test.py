@@ -171,6 +171,16 @@ class Npy(RunTest):
         self.run_graph("input batch=4 ! copy", "in.npy", "out.npy")
         self.assert_same(self.load("out.npy"), array)
 
+    def test_windows_over_the_padding_of_a_batch_stay_out(self):
+        array = ramp((7, 3, 4), "f4")
+        self.save("in.npy", array)
+        window = "input batch=5 ! batchqueue output_size=4 output_stride=1 target_capacity=10 ! "
+        for keepdims in ("true", "false"):
+            self.assertEqual(
+                self.run_graph(window + f"mean axis=0 keepdims={keepdims}", "in.npy", "out.npy")[:2], [7, 4])
+            means = np.stack([array[i:i + 4].mean(axis=0, dtype="f8") for i in range(4)])
+            np.testing.assert_allclose(self.load("out.npy").reshape(means.shape), means, rtol=1e-5, atol=1e-3)
+
     def test_what_is_not_supported_says_what_to_save(self):
         good = ramp((2, 3, 4), "u1")
         for array, text in ((good.astype("f8"), "astype('float32')"), (good.astype("c16"), "astype('complex64')"),
