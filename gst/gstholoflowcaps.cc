@@ -46,8 +46,13 @@ size_t channels_as(const CapsRow &row, const std::string &as) {
   return row.channels;
 }
 
+// Frames enter as they stand.
+bool as_they_come(const std::string &as) {
+  return as.empty() || as == "TENSOR";
+}
+
 bool takes(const CapsRow &row, const std::string &as) {
-  if (as.empty())
+  if (as_they_come(as))
     return !row.luma_of_yuv;
   if (row.kind != Kind::Video)
     return false;
@@ -72,9 +77,9 @@ std::string advice_for(const std::string &format, const std::string &as) {
     return std::string("insert \"videoconvert ! video/x-raw,format=") + wanted +
         "\" before holoflowbin";
   };
-  if (format == "GRAY16_BE" && (as.empty() || as == "GRAY"))
+  if (format == "GRAY16_BE" && (as_they_come(as) || as == "GRAY"))
     return insert("GRAY16_LE");
-  if (as.empty() && (format == "NV12" || format == "I420"))
+  if (as_they_come(as) && (format == "NV12" || format == "I420"))
     return "say \"as\": \"GRAY\" on the Input node to get the luma plane, or " + insert("RGB");
   return insert(as == "GRAY" || format.starts_with("GRAY") ? "GRAY8" : "RGB");
 }
@@ -140,6 +145,8 @@ core::TDesc video_frame(const CapsRow &row, const std::string &as, size_t width,
     shape.push_back(channels);
   core::TDesc frame(shape, row.dtype, core::MemLoc::Host);
   frame.media.emplace();
+  if (as == "TENSOR")
+    return frame;
   auto &media = *frame.media;
   media.pixel_format = gst_video_format_to_string(row.format);
   if (row.channels != channels || row.luma_of_yuv)
@@ -205,7 +212,7 @@ InputStream parse_video(const GstCaps *caps, const std::string &as) {
 InputStream parse_tensor(const GstCaps *caps, const std::string &as) {
   const GstStructure *structure = gst_caps_get_structure(caps, 0);
   const bool nnstreamer = gst_structure_has_name(structure, tensors_name);
-  if (!as.empty())
+  if (!as_they_come(as))
     throw CapsError(
         "expected video/x-raw for \"as\": \"" + as + "\", got " +
         gst_structure_get_name(structure) + "; leave \"as\" out of the Input node to take tensors");

@@ -9,6 +9,7 @@
 //   NV12, I420                             –                                 GRAY: the luma plane
 //   other/tensors                          U8, U16, F32, as its dimensions   –
 //   application/x-holoflow-tensor          any dtype, as its shape           –
+// With "as": "TENSOR" a frame has the same tensor as without "as", and is no picture.
 #pragma once
 
 #include <gst/video/video.h>

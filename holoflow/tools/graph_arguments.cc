@@ -262,7 +262,7 @@ void set_input(LoadedGraph &loaded, const std::string &input, const MediaFrame &
   try {
     const auto as = text_param(node_of(loaded.expanded, input), "as");
     // What else "as" may be the compiler says.
-    const bool known = as.empty() || as == "GRAY" || as == "RGB" || as == "RGBA";
+    const bool known = as.empty() || as == "GRAY" || as == "RGB" || as == "RGBA" || as == "TENSOR";
     loaded.config.inputs[input] = known ? input_tensor(frame, as) : frame.tensor;
     loaded.frames[input] = frame;
   } catch (const std::exception &error) {

@@ -161,11 +161,12 @@ size_t channels_as(const PictureFormat &format, const std::string &as) {
 }
 
 void check_as(const MediaFrame &frame, const PictureFormat &format, const std::string &as) {
-  if (as.empty() && format.planar)
+  const bool as_it_comes = as.empty() || as == "TENSOR";
+  if (as_it_comes && format.planar)
     throw std::invalid_argument(
         "expected a format without planes, got " + frame.picture_format +
         "; say \"as\": \"GRAY\" on the Input node to get the luma plane, or convert it to RGB");
-  if (as == "GRAY" || as.empty())
+  if (as == "GRAY" || as_it_comes)
     return;
   if (format.planar || format.dtype != DType::U8)
     throw std::invalid_argument(
@@ -246,7 +247,7 @@ MediaFrame frame_of_caps(std::string_view text) {
 
 TDesc input_tensor(const MediaFrame &frame, const std::string &as) {
   if (frame.picture_format.empty()) {
-    if (!as.empty())
+    if (!as.empty() && as != "TENSOR")
       throw std::invalid_argument(
           "expected a picture for \"as\": \"" + as + "\", got " + core::to_string(frame.tensor) +
           "; leave \"as\" out of the Input node to take tensors");
@@ -254,7 +255,7 @@ TDesc input_tensor(const MediaFrame &frame, const std::string &as) {
   }
   const PictureFormat &format = find_format(frame.picture_format);
   check_as(frame, format, as);
-  if (as.empty() && frame.is_array)
+  if (as == "TENSOR" || (as.empty() && frame.is_array))
     return frame.tensor;
   const size_t channels = channels_as(format, as);
   std::vector<size_t> shape = {1, frame.height, frame.width};

@@ -2,7 +2,8 @@
 // What a frame costs in calls: each CUDA function and host allocations, counted in the steady
 // state.
 //
-//   bench_counts [FRAMES [WARM_UP]] [--size WxH] [--tasks element-wise|band-pass]
+//   bench_counts [FRAMES [WARM_UP]] [--size WxH]
+//                [--tasks element-wise|band-pass|fourier|doppler]
 //                [--device cuda|cpu] [--ends tasks|application] [--json FILE]
 //
 // --ends: whether frames come from and go to tasks of the graph (default), or are pushed and popped
@@ -10,8 +11,8 @@
 //
 // Runs itself again with the counting shim preloaded and the CUDA module of tests/shared_cudart,
 // both of which it expects where the build tree and the GPU bundle have them. FRAMES (default 5000)
-// are counted behind WARM_UP (default 500) that are not. Exit status 2 where something happened that
-// the steady state must not do.
+// are counted behind WARM_UP (default 500) that are not. Exit status 2 where something happened
+// that the steady state must not do.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -102,6 +103,22 @@ struct Counted {
   bool on_gpu = false;
 };
 
+void choose_tasks(Work &work, const std::string &name) {
+  if (name.empty() || name == "element-wise") {
+    work.tasks = bench::element_wise_tasks();
+    work.check = bench::ResultCheck::ElementWise;
+  } else if (name == "band-pass") {
+    work.tasks = bench::band_pass_tasks();
+  } else if (name == "fourier") {
+    work.tasks = bench::fourier_tasks();
+  } else if (name == "doppler") {
+    work.tasks = bench::doppler_tasks();
+  } else {
+    throw std::invalid_argument(
+        "--tasks: expected element-wise, band-pass, fourier or doppler, got " + name);
+  }
+}
+
 Work work_of(const bench::Arguments &arguments) {
   Work work{};
   const auto size_text = arguments.text("--size");
@@ -110,12 +127,7 @@ Work work_of(const bench::Arguments &arguments) {
   work.warm_up = arguments.number(1, 500);
   work.size = {
       size.width, size.height, arguments.number(0, 5000) + work.warm_up + frames_at_the_end};
-  const auto tasks = arguments.text("--tasks");
-  if (!tasks.empty() && tasks != "element-wise" && tasks != "band-pass")
-    throw std::invalid_argument("--tasks: expected element-wise or band-pass, got " + tasks);
-  work.tasks = tasks == "band-pass" ? bench::band_pass_tasks() : bench::element_wise_tasks();
-  if (tasks != "band-pass")
-    work.check = bench::ResultCheck::ElementWise;
+  choose_tasks(work, arguments.text("--tasks"));
   const auto device = arguments.text("--device");
   if (!device.empty() && device != "cuda" && device != "cpu")
     throw std::invalid_argument("--device: expected cuda or cpu, got " + device);

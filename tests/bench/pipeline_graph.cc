@@ -189,6 +189,36 @@ std::vector<core::NodeSpec> band_pass_tasks() {
       {"to_bytes", "Conversion", {{"target", "U8"}, {"strategy", "Scaled"}}}};
 }
 
+std::vector<core::NodeSpec> fourier_tasks() {
+  return {
+      {"to_float", "Conversion", {{"target", "F32"}}},
+      {"rows", "RFFT", {}},
+      {"rows_back", "IRFFT", {}},
+      {"half", "RFFT2", {}},
+      {"half_back", "IRFFT2", {}},
+      {"whole", "FFT2", {}},
+      {"to_centre", "FFTShift", {}},
+      {"from_centre", "IFFTShift", {}},
+      {"whole_back", "IFFT2", {}},
+      {"band", "Filter2D", {{"r_outer", 5}}},
+      {"longer_columns", "FFT", {{"axis", 1}, {"n", 26}}},
+      {"columns_back", "IFFT", {{"axis", 1}}},
+      {"prime_rows", "FFT", {{"n", 997}}},
+      {"shorter_rows", "IRFFT", {{"n", 9}}},
+      {"real_rows", "FFT", {}},
+      {"to_bytes", "Conversion", {{"target", "U8"}, {"strategy", "Modulus"}}}};
+}
+
+std::vector<core::NodeSpec> doppler_tasks() {
+  return {
+      {"to_float", "Conversion", {{"target", "F32"}}},
+      {"frames", "Reshape", {{"shape", {8, -1, 1}}}},
+      {"spectrum", "FFT", {{"axis", 0}}},
+      {"power", "Conversion", {{"target", "F32"}, {"strategy", "Modulus"}}},
+      {"mean", "Mean", {{"axis", 0}, {"keepdims", true}}},
+      {"to_bytes", "Conversion", {{"target", "U8"}}}};
+}
+
 core::GraphSpec pipeline_graph(
     const PipelineSize &size, const std::vector<core::NodeSpec> &tasks, ResultCheck check) {
   return chain_of(
@@ -226,7 +256,8 @@ void Pipeline::set_on_frame(std::function<void(size_t)> callback) {
 }
 
 const std::vector<Clock::time_point> &Pipeline::arrivals() const {
-  const auto &times = dynamic_cast<const CheckingSink &>(*compiled_->resources.tasks.at("sink")).times;
+  const auto &times =
+      dynamic_cast<const CheckingSink &>(*compiled_->resources.tasks.at("sink")).times;
   if (times.size() != frames_)
     throw std::runtime_error(
         "the graph lost frames: " + std::to_string(times.size()) + " of " +

@@ -22,6 +22,11 @@ struct PipelineSize {
 [[nodiscard]] std::vector<core::NodeSpec> element_wise_tasks();
 /// U8 → F32, band-pass of the spectrum, normalised, stretched to U8.
 [[nodiscard]] std::vector<core::NodeSpec> band_pass_tasks();
+/// Every task of the Fourier family, along rows, columns and both, cut and extended by zeros, of
+/// lengths of every sort.
+[[nodiscard]] std::vector<core::NodeSpec> fourier_tasks();
+/// A picture as eight frames: the power of their frequencies.
+[[nodiscard]] std::vector<core::NodeSpec> doppler_tasks();
 
 /// What the sink looks at. ElementWise: the first bytes of every frame are 2·x + 1.
 enum class ResultCheck { None, ElementWise };

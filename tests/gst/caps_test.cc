@@ -76,6 +76,20 @@ TEST(CapsTable, VideoFormatsBecomeTheTensorsOfTheContract) {
   }
 }
 
+TEST(CapsTable, FramesAsTensorsAreNoPictures) {
+  const auto video = parse("video/x-raw,format=BGR,width=64,height=48", "TENSOR");
+  EXPECT_EQ(video.frame, host({1, 48, 64, 3}, DType::U8));
+  EXPECT_EQ(video.frame.media->channel_axis, std::nullopt);
+  EXPECT_EQ(video.frame.media->pixel_format, "");
+  const auto own =
+      parse("application/x-holoflow-tensor,dtype=U8,shape=(string)\"2,48,64,3\"", "TENSOR");
+  EXPECT_EQ(own.frame, host({1, 48, 64, 3}, DType::U8));
+  EXPECT_EQ(input_rows("TENSOR"), input_rows(""));
+  EXPECT_THAT(
+      refusal("video/x-raw,format=NV12,width=4,height=4", "TENSOR"),
+      HasSubstr("got NV12; say \"as\": \"GRAY\" on the Input node to get the luma plane"));
+}
+
 TEST(CapsTable, ColoursAreDescribedInTheAnnotation) {
   const auto stream = parse("video/x-raw,format=NV12,width=64,height=48,colorimetry=bt709", "GRAY");
   EXPECT_EQ(stream.frame.media->colour_matrix, "bt709");

@@ -155,6 +155,34 @@ TEST(GraphRunner, PadsTheLastBatch) {
   source.join();
 }
 
+TEST(GraphRunner, GivesNoWindowThatHoldsNothingNewButPadding) {
+  // 7 frames in batches of 5: the last three of ten repeat frame 6.
+  struct Case {
+    const char *window;
+    std::vector<uint64_t> newest;  // of each window that comes
+  };
+  for (const auto &[window, newest] : std::vector<Case>{
+           {"batchqueue output_size=4 output_stride=1 ! mean axis=0 keepdims=true", {3, 4, 5, 6}},
+           {"batchqueue output_size=4 output_stride=1 ! mean axis=0", {3, 4, 5, 6}},
+           {"batchqueue output_size=4 output_stride=1", {3, 4, 5, 6}},
+           {"batchqueue output_size=4 output_stride=2", {3, 5, 6}},
+           {"batchqueue output_size=2 output_stride=2 ! max axis=0", {1, 3, 5, 6}}}) {
+    SCOPED_TRACE(window);
+    GraphRunner runner = GraphRunner::from_chain(std::string("input batch=5 ! ") + window, cpu());
+    std::thread source = feed(runner, 7);
+    std::vector<uint64_t> got;
+    while (const auto tensor = runner.pop("output")) {
+      uint64_t last = 0;
+      for (const FrameRecord &record : tensor->records())
+        if ((record.flags & FrameRecord::Padding) == 0)
+          last = record.sequence;
+      got.push_back(last);
+    }
+    source.join();
+    EXPECT_EQ(got, newest);
+  }
+}
+
 TEST(GraphRunner, OutputTensorsOutliveTheRunner) {
   std::optional<OutputTensor> kept;
   {

@@ -38,16 +38,24 @@ TEST(SpatialAxes, AreTheLastTwoBeforeTheChannelAxis) {
   EXPECT_EQ(spatial_axes(packed({2, 3, 4}, 2), {0, 1}), (Axes{0, 1}));
 }
 
-TEST(SpatialAxes, MissTheChannelAxis) {
+TEST(SpatialAxes, ObeyWhoNamesTheChannelAxis) {
+  EXPECT_EQ(spatial_axes(packed({1, 4, 5, 3}, -1), {-2, -1}), (Axes{2, 3}));
+  EXPECT_EQ(spatial_axes(packed({1, 4, 5, 3}, 3), {3}), (Axes{3}));
+}
+
+TEST(AxisOrLast, IsTheChannelAxisOnlyWhereThatIsNamed) {
+  EXPECT_EQ(axis_or_last(packed({1, 4, 5, 3}, 3), 3), 3u);
+  EXPECT_EQ(axis_or_last(packed({1, 4, 5, 3}, 3), -1), 3u);
+  EXPECT_EQ(axis_or_last(packed({1, 4, 5, 3}), nullptr), 3u);
+  EXPECT_EQ(axis_or_last(packed({3, 4, 5}, 0), nullptr), 2u);
   try {
-    (void)spatial_axes(packed({1, 4, 5, 3}, -1), {-2, -1});
+    (void)axis_or_last(packed({1, 4, 5, 3}, -1), nullptr);
     ADD_FAILURE() << "not refused";
   } catch (const std::invalid_argument &error) {
     EXPECT_STREQ(
         error.what(),
-        "param \"axes\": expected axes of the picture, got the channel axis 3 of U8 [1, 4, "
-        "5, 3] on Host; set \"as\": \"GRAY\" on Input, or name axes that miss the channel "
-        "axis");
+        "param \"axis\": expected an axis of the picture by default, got the channel axis 3 of U8 "
+        "[1, 4, 5, 3] on Host; set \"as\": \"GRAY\" on Input, or name the axis");
   }
 }
 

@@ -80,11 +80,16 @@ std::vector<TaskVector> real_vectors() {
        to("U8"),
        {cf32({3}, {{2.5, 9}, {-3, 9}, {300, 9}})},
        {u8({3}, {2, 0, 255})}},
-      {"real part of complex",
+      {"complex stays complex",
        "Conversion",
        to("CF32"),
-       {cf32({1}, {{2, 3}})},
-       {cf32({1}, {{2, 0}})}},
+       {cf32({3}, {{2, 3}, {-1.5, nan}, {inf, -0.0}})},
+       {cf32({3}, {{2, 3}, {-1.5, nan}, {inf, -0.0}})}},
+      {"complex stays complex, a view",
+       "Conversion",
+       to("CF32"),
+       {scattered(cf32({2, 2}, {{1, 2}, {3, 4}, {5, 6}, {7, 8}}))},
+       {cf32({2, 2}, {{1, 2}, {3, 4}, {5, 6}, {7, 8}})}},
       {"same type", "Conversion", to("F32"), {f32({3}, {1, nan, -2})}, {f32({3}, {1, nan, -2})}},
       {"same type, a view",
        "Conversion",
@@ -146,6 +151,12 @@ std::vector<TaskVector> scaled_vectors() {
       u8_of({nan, inf, -inf}, {0, 0, 0}),
       u8_of({-largest, 0, largest}, {0, 128, 255}),
       u8_of({1e-44, 0, 2e-44}, {128, 0, 255}),
+      u8_of({0, 1e-10, 2e-10}, {0, 128, 255}),
+      {"the whole range of F32",
+       "Conversion",
+       to("U16", "Scaled"),
+       {f32({3}, {-3e38, 3e38, 0})},
+       {u16({3}, {0, 65535, 32768})}},
       {"one element", "Conversion", to("U8", "Scaled"), {f32({}, {3})}, {u8({}, {0})}},
       {"a ramp over many blocks",
        "Conversion",
@@ -247,6 +258,9 @@ TEST(Conversion, NeverWritesASharedTensorThatStaysAsItIs) {
   const Array row = f32({2}, {-1, 2});
   EXPECT_FALSE(infer_task("Conversion", to("F32"), {row}).in_place.at(0).writes);
   EXPECT_TRUE(infer_task("Conversion", to("F32", "Modulus"), {row}).in_place.at(0).writes);
+  const Array numbers = cf32({2}, {{-1, 2}, {3, 4}});
+  EXPECT_FALSE(infer_task("Conversion", to("CF32"), {numbers}).in_place.at(0).writes);
+  EXPECT_TRUE(infer_task("Conversion", to("CF32", "Modulus"), {numbers}).in_place.at(0).writes);
   EXPECT_TRUE(infer_task("Conversion", to("U8"), {row}).in_place.empty());
 }
 

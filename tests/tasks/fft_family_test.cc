@@ -176,6 +176,9 @@ std::vector<Case> length_cases() {
                                                    {13, 17}, {131, 2}, {2, 131}, {16, 30}};
   for (const std::vector<size_t> &plane : planes)
     add(cases, plane_types, plane, {0, 1}, json::object());
+  for (const std::string &type : line_types)  // the colours of a picture, named
+    for (const DType dtype : dtypes_of(type))
+      cases.push_back({type, noise(dtype, {1, 2, 4, 3}).with_channel_axis(3), {3}, {{"axis", 3}}});
   return cases;
 }
 
@@ -522,8 +525,8 @@ TEST(FftFamily, RefusesWrongParams) {
   const Array picture = f32({1, 2, 2, 3}, iota(12)).with_channel_axis(3);
   EXPECT_EQ(
       refusal("RFFT", {}, {picture}),
-      "param \"axis\": expected axes of the picture, got the channel axis 3 of F32 [1, 2, 2, 3] on "
-      "Host; set \"as\": \"GRAY\" on Input, or name axes that miss the channel axis");
+      "param \"axis\": expected an axis of the picture by default, got the channel axis 3 of F32 "
+      "[1, 2, 2, 3] on Host; set \"as\": \"GRAY\" on Input, or name the axis");
   EXPECT_EQ(
       refusal("FFT", {{"axis", 4}}, {picture}),
       "param \"axis\": expected an axis from -4 to 3, got 4");

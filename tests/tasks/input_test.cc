@@ -448,6 +448,34 @@ TEST(Input, FramesOfThreeOrFourValuesPerPixelAreColour) {
   EXPECT_EQ(channel_axis(told), 1);
 }
 
+TEST(Input, CallsFloatsAPictureOnlyWhereTheyAreSaidToBeOne) {
+  const auto channel_axis = [](const TDesc &tensor, const nlohmann::json &as) {
+    const auto media = infer_input(tensor, {{"as", as}}).output_descs[0].media;
+    return media ? media->channel_axis : std::nullopt;
+  };
+  for (const DType dtype : {DType::F32, DType::CF32}) {
+    TDesc tensor({2, 5, 6, 4}, dtype, MemLoc::Host);
+    EXPECT_EQ(channel_axis(tensor, nullptr), std::nullopt);
+    EXPECT_EQ(channel_axis(tensor, "RGBA"), 3);
+    tensor.media = core::MediaInfo{.channel_axis = 3};
+    EXPECT_EQ(channel_axis(tensor, nullptr), 3) << "a TIFF file's colours";
+  }
+}
+
+TEST(Input, MakesNoPictureOfWhatIsCalledATensor) {
+  for (const DType dtype : {DType::U8, DType::U16}) {
+    const TDesc tensor({1, 5, 6, 3}, dtype, MemLoc::Host);
+    EXPECT_EQ(infer_input(tensor, {{"as", "TENSOR"}}).output_descs[0].media, std::nullopt);
+  }
+  TDesc picture({1, 5, 6, 3}, DType::U8, MemLoc::Host);
+  picture.media = core::MediaInfo{.pixel_format = "BGR", .channel_axis = 3, .records = 1};
+  const auto media = infer_input(picture, {{"as", "TENSOR"}}).output_descs[0].media;
+  ASSERT_TRUE(media.has_value());
+  EXPECT_EQ(media->channel_axis, std::nullopt);
+  EXPECT_EQ(media->pixel_format, "");
+  EXPECT_EQ(media->records, 1u);
+}
+
 TEST(Input, RefusesWhatDoesNotFitItsParams) {
   const TDesc colour({1, 2, 3, 4}, DType::U8, MemLoc::Host);
   EXPECT_THAT(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Normalize: N22, groups along axes, special values, refusals.
+#include <cfloat>
 #include <cmath>
 #include <limits>
 
@@ -13,8 +14,11 @@ using nlohmann::json;
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-// The summand 1e−7 of the formula shows in the last bits of small ranges.
-constexpr Tolerance rounding = {3e-7, 0};
+constexpr double largest = std::numeric_limits<float>::max();
+constexpr double smallest = std::numeric_limits<float>::denorm_min();
+
+// The values wanted are rounded to F32 once, as the task does after double arithmetic.
+constexpr Tolerance rounding = {0, 6e-8};
 
 json params(const char *text) {
   return json::parse(text);
@@ -96,6 +100,34 @@ std::vector<TaskVector> vectors() {
   };
 }
 
+/// Ranges that overflow, vanish or hide in F32; no tolerance where the ends are concerned.
+std::vector<TaskVector> range_vectors() {
+  const auto of = [](std::vector<double> in, std::vector<double> out, json settings = {}) {
+    const size_t count = in.size();
+    return TaskVector{
+        "range", "Normalize", std::move(settings), {f32({count}, in)}, {f32({count}, out)}};
+  };
+  return {
+      of({-3e38, 0, 3e38}, {0, .5, 1}),
+      of({-largest, 0, largest}, {-largest, 0, largest},
+         {{"lo", -static_cast<double>(FLT_MAX)}, {"hi", static_cast<double>(FLT_MAX)}}),
+      of({-largest, largest, 1}, {-2, 6, 2}, {{"lo", -2}, {"hi", 6}}),
+      of({0, 1e-10, 2e-10}, {0, .5, 1}),
+      of({0, smallest, 2 * smallest}, {0, .5, 1}),
+      of({16777214, 16777215, 16777216}, {0, .5, 1}),
+      of({1, 4}, {static_cast<float>(-1e30), 1}, {{"lo", -1e30}, {"hi", 1}}),
+      of({0, .1, .3},
+         {static_cast<float>(.1), static_cast<float>(.1 + .6 * (.1f / double(.3f))),
+          static_cast<float>(.7)},
+         {{"lo", .1}, {"hi", .7}}),
+      of({-3e38, -3e38}, {7, 7}, {{"lo", 7}, {"hi", 9}}),
+      of({4, inf, 4, -inf, nan}, {2, -inf, 2, inf, nan}, {{"lo", 2}, {"hi", 0}}),
+      of({inf, -inf, nan}, {nan, nan, nan}),
+      of({0, 2}, {0, .5}, {{"eps", 2}}),
+      of({3, 3}, {1, 1}, {{"lo", 1}, {"hi", 4}, {"eps", 1e-7}}),
+  };
+}
+
 /// Groups of more elements than one block takes, odd in number, and many groups of few.
 std::vector<TaskVector> large_vectors() {
   const size_t size = 3 * 4096 + 5;
@@ -145,6 +177,12 @@ TEST(Normalize, GivesItsVectorsOnHost) {
 TEST(Normalize, GivesItsVectorsOnCuda) {
   check_vectors(Place::Device, vectors());
 }
+TEST(Normalize, ReachesBothEndsOfEveryRangeOnHost) {
+  check_vectors(Place::Host, range_vectors());
+}
+TEST(Normalize, ReachesBothEndsOfEveryRangeOnCuda) {
+  check_vectors(Place::Device, range_vectors());
+}
 TEST(Normalize, ReducesLargeAndManyGroupsOnHost) {
   check_vectors(Place::Host, large_vectors());
 }
@@ -174,6 +212,9 @@ TEST(Normalize, RefusesWrongAxesTypesAndEmptyGroups) {
   EXPECT_EQ(
       refusal("Normalize", params(R"({"lo": -1e39})"), {table}),
       "param \"lo\": expected a number that fits F32, got -1e+39");
+  EXPECT_EQ(
+      refusal("Normalize", params(R"({"eps": -1})"), {table}),
+      "param \"eps\": expected ≥ 0, got -1");
   EXPECT_EQ(
       refusal("Normalize", {}, {cf32({1}, {{1, 2}})}),
       "input 0: expected U8, U16 or F32, got CF32 [1] on Host; add a \"Conversion\" node "

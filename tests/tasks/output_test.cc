@@ -189,6 +189,30 @@ TEST(Output, KeepsATensorWholeWithOneRecordOrWhenTold) {
   told.sink.give_back(0);
 }
 
+TEST(Output, EmitsNoWholeTensorWithoutAFrameThatDidNotLeaveBefore) {
+  // What the windows over the end of a padded batch bring: one record each, or all of theirs.
+  OutputDriver merged(grey(1, 1, 1)), whole(grey(3, 1, 1));
+  merged.task->set_split(false);
+  whole.task->set_split(false);
+  for (const uint64_t sequence : {3, 4, 5, 6, 6, 6})
+    ASSERT_EQ(merged.iterate({numbered(sequence)}), OpResult::Ok);
+  ASSERT_EQ(merged.iterate({numbered(6, FrameRecord::Padding)}), OpResult::Ok);
+  const auto padding = numbered(3, FrameRecord::Padding);
+  ASSERT_EQ(whole.iterate({numbered(1), numbered(2), numbered(3)}), OpResult::Ok);
+  ASSERT_EQ(whole.iterate({numbered(2), numbered(3), padding}), OpResult::Ok);
+  ASSERT_EQ(whole.iterate({padding, padding, padding}), OpResult::Ok);
+  std::vector<uint64_t> seen;
+  for (size_t i = 0; i < merged.sink.got.size(); ++i) {
+    seen.push_back(merged.sink.got[i].records[0].sequence);
+    merged.sink.give_back(i);
+  }
+  EXPECT_THAT(seen, ElementsAre(3, 4, 5, 6));
+  EXPECT_EQ(merged.task->ledger_view().left, 4u);
+  ASSERT_EQ(whole.sink.got.size(), 1u);
+  whole.sink.give_back(0);
+  EXPECT_EQ(whole.task->slots(), 2u) << "slots of which nothing left come back too";
+}
+
 TEST(Output, CopiesWhereItYieldedAndWhereTheInputIsAView) {
   OutputDriver yielded(grey(1, 1, 3), false);
   ASSERT_EQ(yielded.iterate({numbered(0)}, 7), OpResult::Ok);

@@ -85,6 +85,32 @@ class Npy(RunTest):
         self.run_graph("fft2", "in.npy", "out.npy")
         np.testing.assert_allclose(self.load("out.npy"), np.fft.fft2(array), rtol=1e-4, atol=1)
 
+    def test_a_named_axis_is_transformed_and_numbers_are_no_picture_by_their_shape(self):
+        # The last axis of all of these could be colours.
+        for dtype, shape in (("c8", (2, 5, 6, 4)), ("f4", (2, 5, 6, 3))):
+            array = ramp(shape, dtype)
+            self.save("in.npy", array)
+            for graph, expected in (("fft axis=3", np.fft.fft(array)), ("fft", np.fft.fft(array)),
+                                    ("fft2", np.fft.fft2(array)), ("fft2 axes=[3,1]", np.fft.fft2(array, axes=(3, 1))),
+                                    ("fftshift", np.fft.fftshift(array, axes=(2, 3)))):
+                with self.subTest(graph=graph, dtype=dtype):
+                    self.run_graph(graph, "in.npy", "out.npy")
+                    np.testing.assert_allclose(self.load("out.npy"), expected, rtol=1e-4, atol=.1)
+
+    def test_colours_are_a_picture_unless_they_are_called_a_tensor(self):
+        array = ramp((2, 5, 6, 3), "u1")
+        self.save("in.npy", array)
+        picture, tensor, named = ((1, 2), (2, 3), (3,))
+        for graph, axes in (("fftshift", picture), ("input as=TENSOR ! fftshift", tensor),
+                            ("fftshift axes=[3]", named), ("input as=TENSOR batch=2 ! fftshift", tensor)):
+            with self.subTest(graph=graph):
+                self.run_graph(graph, "in.npy", "out.npy")
+                self.assert_same(self.load("out.npy"), np.fft.fftshift(array, axes=axes))
+        self.refuse("conversion target=F32 ! fft", "in.npy", "out.npy", "got the channel axis 3", "name the axis")
+        self.write("in.png", png_bytes(array[0]))
+        self.run_graph("input as=TENSOR ! fftshift", "in.png", "out.npy")
+        self.assert_same(self.load("out.npy"), np.fft.fftshift(array[:1], axes=tensor))
+
     def test_more_frames_than_the_graph_holds(self):
         array = ramp((500, 3, 5), "u1")
         self.save("in.npy", array)
@@ -144,6 +170,16 @@ class Npy(RunTest):
         self.save("in.npy", array)
         self.run_graph("input batch=4 ! copy", "in.npy", "out.npy")
         self.assert_same(self.load("out.npy"), array)
+
+    def test_windows_over_the_padding_of_a_batch_stay_out(self):
+        array = ramp((7, 3, 4), "f4")
+        self.save("in.npy", array)
+        window = "input batch=5 ! batchqueue output_size=4 output_stride=1 target_capacity=10 ! "
+        for keepdims in ("true", "false"):
+            self.assertEqual(
+                self.run_graph(window + f"mean axis=0 keepdims={keepdims}", "in.npy", "out.npy")[:2], [7, 4])
+            means = np.stack([array[i:i + 4].mean(axis=0, dtype="f8") for i in range(4)])
+            np.testing.assert_allclose(self.load("out.npy").reshape(means.shape), means, rtol=1e-5, atol=1e-3)
 
     def test_what_is_not_supported_says_what_to_save(self):
         good = ramp((2, 3, 4), "u1")

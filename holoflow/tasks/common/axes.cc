@@ -29,6 +29,12 @@ size_t axis_at(int64_t axis, size_t rank, const std::string &param, const std::s
   return static_cast<size_t>(axis < 0 ? axis + signed_rank : axis);
 }
 
+std::optional<size_t> channel_axis_of(const core::TDesc &desc) {
+  if (!desc.media || !desc.media->channel_axis)
+    return std::nullopt;
+  return normalise_axis(*desc.media->channel_axis, desc.rank(), "channel axis");
+}
+
 }  // namespace
 
 size_t normalise_axis(int64_t axis, size_t rank, const std::string &param) {
@@ -55,22 +61,26 @@ std::vector<size_t> normalise_axes(
   return axes;
 }
 
+size_t axis_or_last(
+    const core::TDesc &desc, const nlohmann::json &value, const std::string &param) {
+  if (!value.is_null())
+    return normalise_axis(value.get<int64_t>(), desc.rank(), param);
+  const size_t axis = normalise_axis(-1, desc.rank(), param);
+  if (axis == channel_axis_of(desc))
+    throw ParamError(
+        "/" + param,
+        "param \"" + param +
+            "\": expected an axis of the picture by default, got the channel axis " +
+            std::to_string(axis) + " of " + to_string(desc) +
+            "; set \"as\": \"GRAY\" on Input, or name the axis");
+  return axis;
+}
+
 std::vector<size_t> spatial_axes(
     const core::TDesc &desc, const nlohmann::json &value, const std::string &param) {
-  std::optional<size_t> channel;
-  if (desc.media && desc.media->channel_axis)
-    channel = normalise_axis(*desc.media->channel_axis, desc.rank(), "channel axis");
-  if (!value.is_null()) {
-    std::vector<size_t> axes = normalise_axes(value, desc.rank(), param);
-    if (channel && contains(axes, *channel))
-      throw ParamError(
-          "/" + param,
-          "param \"" + param + "\": expected axes of the picture, got the channel axis " +
-              std::to_string(*channel) + " of " + to_string(desc) +
-              "; set \"as\": \"GRAY\" on Input, or name axes that miss "
-              "the channel axis");
-    return axes;
-  }
+  if (!value.is_null())
+    return normalise_axes(value, desc.rank(), param);
+  const std::optional<size_t> channel = channel_axis_of(desc);
   std::vector<size_t> axes =
       channel ? other_axes({*channel}, desc.rank()) : other_axes({}, desc.rank());
   if (axes.size() > 2)

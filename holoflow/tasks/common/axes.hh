@@ -20,9 +20,14 @@ namespace holoflow::tasks {
 [[nodiscard]] std::vector<size_t> normalise_axes(
     const nlohmann::json &value, size_t rank, const std::string &param = "axes");
 
-/// The axes of a picture: those that `value` names, or for null the last two before the channel
-/// axis (of a tensor with only one such axis, that one). Throws ParamError where an axis is out of
-/// range, named twice or the channel axis.
+/// The axis that `value` names, or for null the last one. Throws ParamError where it is out of
+/// range, and where the last one is a channel axis that was not named.
+[[nodiscard]] size_t axis_or_last(
+    const core::TDesc &desc, const nlohmann::json &value, const std::string &param = "axis");
+
+/// The axes that `value` names, the channel axis too, or for null those of the picture: the last
+/// two before the channel axis (of a tensor with only one such axis, that one). Throws ParamError
+/// where an axis is out of range or named twice.
 [[nodiscard]] std::vector<size_t> spatial_axes(
     const core::TDesc &desc, const nlohmann::json &value, const std::string &param = "axes");
 

@@ -33,6 +33,20 @@ HOLOFLOW_HOST_DEVICE inline float add(float a, float b) {
   return a + b;
 #endif
 }
+HOLOFLOW_HOST_DEVICE inline double mul(double a, double b) {
+#ifdef __CUDA_ARCH__
+  return __dmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+HOLOFLOW_HOST_DEVICE inline double add(double a, double b) {
+#ifdef __CUDA_ARCH__
+  return __dadd_rn(a, b);
+#else
+  return a + b;
+#endif
+}
 
 HOLOFLOW_HOST_DEVICE inline uint32_t float_bits(float x) {
 #ifdef __CUDA_ARCH__

@@ -56,18 +56,19 @@ Strategy strategy_of(const json &params) {
 }
 
 bool is_identity(DType from, DType to, Strategy strategy) {
-  if (from != to || from == DType::CF32)
+  if (from != to)
     return false;
-  return strategy == Strategy::Real || (strategy == Strategy::Modulus && from != DType::F32);
+  const bool never_negative = from == DType::U8 || from == DType::U16;
+  return strategy == Strategy::Real || (strategy == Strategy::Modulus && never_negative);
 }
 
 void register_conversion(core::Registry &registry) {
   TaskSpec spec;
   spec.type = "Conversion";
   spec.doc =
-      "Changes the element type: Real takes the (real part of the) value, rounded half to even "
-      "and saturated; Scaled spreads the finite values over all levels; Modulus is |x|, "
-      "Argument the angle.";
+      "Changes the element type: Real takes the value (the real part, where the target is not "
+      "CF32), rounded half to even and saturated; Scaled spreads the finite values over all "
+      "levels; Modulus is |x|, Argument the angle.";
   spec.inputs = {{"x", "any shape"}};
   spec.outputs = {{"y", "same shape, packed; the target's element type"}};
   spec.params = {

@@ -22,13 +22,17 @@ template <typename Out> constexpr float top_level() {
   return std::is_same_v<Out, uint8_t> ? 255.0f : 65535.0f;
 }
 
-template <typename Out> HOLOFLOW_HOST_DEVICE Out to_element(float x) {
-  if constexpr (std::is_same_v<Out, float>) {
-    return x;
+/// Strategy Real: an element of the same type stays as it is, of any other the real part counts.
+template <typename Out, typename In> HOLOFLOW_HOST_DEVICE Out to_element(In element) {
+  if constexpr (std::is_same_v<Out, In>) {
+    return element;
+  } else if constexpr (std::is_same_v<Out, float>) {
+    return real_part(element);
   } else if constexpr (std::is_same_v<Out, Complex>) {
-    return {x, 0.0f};
+    return {real_part(element), 0.0f};
   } else {
-    return static_cast<Out>(static_cast<int32_t>(round_saturated(x, top_level<Out>())));
+    const float level = round_saturated(real_part(element), top_level<Out>());
+    return static_cast<Out>(static_cast<int32_t>(level));
   }
 }
 
@@ -63,7 +67,7 @@ HOLOFLOW_HOST_DEVICE inline float argument(Complex x) {
 }
 
 struct RealOp {
-  template <typename In> HOLOFLOW_HOST_DEVICE float operator()(In x) const { return real_part(x); }
+  template <typename In> HOLOFLOW_HOST_DEVICE In operator()(In x) const { return x; }
 };
 struct ModulusOp {
   template <typename In> HOLOFLOW_HOST_DEVICE float operator()(In x) const { return modulus(x); }

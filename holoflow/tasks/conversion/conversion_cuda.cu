@@ -15,7 +15,7 @@ template <typename Out> struct ConvertByValue {
       return to_element<Out>(modulus(x));
     if (strategy == Strategy::Argument)
       return to_element<Out>(argument(x));
-    return to_element<Out>(real_part(x));
+    return to_element<Out>(x);
   }
 };
 

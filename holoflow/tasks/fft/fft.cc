@@ -95,9 +95,10 @@ std::vector<ParamSpec> params_of(const FftType &type) {
   if (type.dimensions == 1) {
     params.push_back(
         {.name = "axis",
-         .types = Int,
-         .doc = "the axis to transform, from the end where negative",
-         .default_value = -1});
+         .types = Int | Null,
+         .doc = "the axis to transform, from the end where negative; null: the last, refused where "
+                "that holds a picture's colours",
+         .default_value = json()});
   } else {
     params.push_back(
         {.name = "axes",

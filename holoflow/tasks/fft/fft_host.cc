@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Host task of the Fourier family: one pocketfft call, whatever the strides; two for half spectra
-// of two axes.
+// Host task of the Fourier family: one transform, whatever the strides; two for half spectra of two
+// axes.
 #include "holoflow/tasks/fft/fft.hh"
 #include "holoflow/tasks/fft/host_transform.hh"
 #include "holoflow/tasks/transfer/strided_copy.hh"
@@ -17,6 +17,19 @@ std::vector<std::ptrdiff_t> signed_strides(const TDesc &desc) {
   return {desc.strides.begin(), desc.strides.end()};
 }
 
+HostTransform::Kind kind_of(const FftProblem &problem) {
+  switch (problem.kind) {
+  case TransformKind::RealToHalf:
+    return HostTransform::Kind::RealToHalf;
+  case TransformKind::HalfToReal:
+    return HostTransform::Kind::HalfToReal;
+  case TransformKind::Complex:
+    break;
+  }
+  return problem.source.dtype == DType::F32 ? HostTransform::Kind::RealToFull
+                                            : HostTransform::Kind::Complex;
+}
+
 /// The inverse of half spectra of two axes goes through an array of complex numbers, along all axes
 /// but the halved one first. Inputs to which zeros are appended go through the same array: its
 /// zeros are written once and stay.
@@ -29,24 +42,23 @@ public:
     if (two_steps_ || problem_.appends_zeros()) {
       array = TDesc(problem_.array_shape, problem_.source.dtype, core::MemLoc::Host);
       array_.resize(array.num_bytes());
-      in_array_ = array;
-      in_array_.shape = problem_.source.shape;
+      TDesc in_array = array;
+      in_array.shape = problem_.source.shape;
+      copy_ = plan_copy(problem_.source, in_array);
     }
-    const bool forward = problem_.direction == FftDirection::Forward;
-    transform_.shape = inverse_half ? problem_.output.shape : problem_.array_shape;
-    transform_.in_strides = signed_strides(array);
-    transform_.out_strides = signed_strides(problem_.output);
-    transform_.axes = problem_.axes;
-    transform_.forward = forward;
-    transform_.scale = problem_.scale;
-    if (!two_steps_)
-      return;
-    transform_.axes = {problem_.axes.back()};
-    first_step_.shape = problem_.source.shape;
-    first_step_.in_strides = signed_strides(problem_.source);
-    first_step_.out_strides = signed_strides(array);
-    first_step_.axes.assign(problem_.axes.begin(), problem_.axes.end() - 1);
-    first_step_.forward = forward;
+    HostTransform transform;
+    transform.kind = kind_of(problem_);
+    transform.shape = inverse_half ? problem_.output.shape : problem_.array_shape;
+    transform.in_strides = signed_strides(array);
+    transform.out_strides = signed_strides(problem_.output);
+    transform.axes = problem_.axes;
+    transform.forward = problem_.direction == FftDirection::Forward;
+    transform.scale = problem_.scale;
+    if (two_steps_) {
+      plan_first_step(array, transform.forward);
+      transform.axes = {problem_.axes.back()};
+    }
+    transform_ = HostTransformPlan(transform);
   }
 
   OpResult execute(core::SyncCtx &ctx) override {
@@ -55,42 +67,30 @@ public:
     if (problem_.output.num_elements() == 0)
       return OpResult::Ok;
     if (two_steps_) {
-      transform_complex(first_step_, complex(in), complex(array_.data()));
+      first_step_.run(in, array_.data());
     } else if (!array_.empty()) {
-      copy_strided(problem_.source, in, in_array_, array_.data());
+      copy_planned(copy_, in, array_.data());
     }
-    transform(array_.empty() ? in : array_.data(), out);
+    transform_.run(array_.empty() ? in : array_.data(), out);
     return OpResult::Ok;
   }
 
 private:
-  static const std::complex<float> *complex(const std::byte *array) {
-    return reinterpret_cast<const std::complex<float> *>(array);
-  }
-  static std::complex<float> *complex(std::byte *array) {
-    return reinterpret_cast<std::complex<float> *>(array);
-  }
-
-  void transform(const std::byte *in, std::byte *out) {
-    const auto *real_in = reinterpret_cast<const float *>(in);
-    switch (problem_.kind) {
-    case TransformKind::RealToHalf:
-      return transform_real_to_half(transform_, real_in, complex(out));
-    case TransformKind::HalfToReal:
-      return transform_half_to_real(transform_, complex(in), reinterpret_cast<float *>(out));
-    case TransformKind::Complex:
-      break;
-    }
-    if (problem_.source.dtype == DType::F32)
-      return transform_real_to_full(transform_, real_in, complex(out));
-    transform_complex(transform_, complex(in), complex(out));
+  void plan_first_step(const TDesc &array, bool forward) {
+    HostTransform step;
+    step.shape = problem_.source.shape;
+    step.in_strides = signed_strides(problem_.source);
+    step.out_strides = signed_strides(array);
+    step.axes.assign(problem_.axes.begin(), problem_.axes.end() - 1);
+    step.forward = forward;
+    first_step_ = HostTransformPlan(step);
   }
 
   FftProblem problem_;
   bool two_steps_ = false;
-  HostTransform first_step_;
-  HostTransform transform_;
-  TDesc in_array_;  // the source's elements in the array
+  HostTransformPlan first_step_;
+  HostTransformPlan transform_;
+  CopyPlan copy_;  // the source's elements into the array
   std::vector<std::byte> array_;  // empty where the input serves
 };
 

@@ -16,10 +16,6 @@ using core::DType;
 using core::TDesc;
 using nlohmann::json;
 
-std::vector<size_t> one_axis(const TDesc &input, const json &value) {
-  return spatial_axes(input, value, "axis");
-}
-
 /// The param that sets the length of the last axis, null where the type has none.
 const char *length_param(const FftType &type) {
   if (type.dimensions == 1)
@@ -61,8 +57,8 @@ TDesc describe_output(const FftProblem &problem, const TDesc &input, std::vector
   const bool real = problem.kind == TransformKind::HalfToReal;
   TDesc output(std::move(shape), real ? DType::F32 : DType::CF32, input.mem_loc);
   std::vector<AxisFate> fates(input.rank());
-  const size_t last = problem.axes.back();
-  fates[last].altered = output.shape[last] != input.shape[last];
+  for (const size_t axis : problem.axes)
+    fates[axis].altered = true;
   output.media = media_after(input, fates);
   const bool along_frames =
       std::find(problem.axes.begin(), problem.axes.end(), size_t{0}) != problem.axes.end();
@@ -93,8 +89,10 @@ FftProblem make_fft_problem(const FftType &type, const TDesc &input, const json 
   FftProblem problem;
   problem.kind = type.kind;
   problem.direction = type.direction;
-  problem.axes = type.dimensions == 1 ? one_axis(input, params.at("axis"))
-                                      : two_axes(input, params.at("axes"));
+  if (type.dimensions == 1)
+    problem.axes = {axis_or_last(input, params.at("axis"))};
+  else
+    problem.axes = two_axes(input, params.at("axes"));
   if (type.kind == TransformKind::Complex)
     std::sort(problem.axes.begin(), problem.axes.end());  // moves less, and is the same
 

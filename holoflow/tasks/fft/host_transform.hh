@@ -2,17 +2,23 @@
 // Fourier transforms of strided host arrays; the only door to pocketfft.
 #pragma once
 
-#include <complex>
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 namespace holoflow::tasks {
 
-/// One transform of an n-dimensional array along some of its axes, any lengths ≥ 1. Strides are in
-/// bytes, one per axis. Everything is fixed when the task is created, so that a call only computes;
-/// tables for each length are cached by pocketfft, process-wide.
+/// One transform of an n-dimensional array (at most max_rank axes) along some of its axes, any
+/// lengths ≥ 1. Strides are in bytes, one per axis.
 struct HostTransform {
-  std::vector<size_t> shape;
+  enum class Kind {
+    Complex,  ///< complex to complex; `in` may be `out` where the strides agree
+    RealToHalf,  ///< along the last of `axes` only the indices 0 … n/2 are written
+    RealToFull,  ///< the half spectrum, then its mirror image
+    HalfToReal,  ///< along the one axis in `axes`: transform the others before
+  };
+  Kind kind = Kind::Complex;
+  std::vector<size_t> shape;  ///< of the real array, where one is real
   std::vector<std::ptrdiff_t> in_strides;
   std::vector<std::ptrdiff_t> out_strides;
   std::vector<size_t> axes;  ///< different ones, at least one
@@ -20,23 +26,23 @@ struct HostTransform {
   float scale = 1;  ///< multiplies the result
 };
 
-/// Complex to complex. `in` may be `out` where the strides agree.
-void transform_complex(
-    const HostTransform &transform, const std::complex<float> *in, std::complex<float> *out);
+/// A transform that is ready to run: a call only computes, and allocates nothing. Tables for each
+/// length are shared process-wide; a few lines of scratch memory are the plan's own, so one thread
+/// at a time may run it.
+class HostTransformPlan {
+public:
+  HostTransformPlan();  ///< to be assigned before it runs
+  explicit HostTransformPlan(const HostTransform &transform);
+  HostTransformPlan(HostTransformPlan &&) noexcept;
+  HostTransformPlan &operator=(HostTransformPlan &&) noexcept;
+  ~HostTransformPlan();
 
-/// Real to the half spectrum: along the last of `axes` only the indices 0 … n/2 are written.
-/// `shape` is the real array's.
-void transform_real_to_half(
-    const HostTransform &transform, const float *in, std::complex<float> *out);
+  /// First elements, std::complex<float> or float as the kind says.
+  void run(const void *in, void *out);
 
-/// Real to the whole spectrum: the half spectrum, then its mirror image.
-void transform_real_to_full(
-    const HostTransform &transform, const float *in, std::complex<float> *out);
-
-/// Half spectrum to real along the one axis in `axes`. `shape` is the real array's. Allocates
-/// nothing of the array's size, unlike pocketfft's form for several axes: transform the others
-/// before.
-void transform_half_to_real(
-    const HostTransform &transform, const std::complex<float> *in, float *out);
+private:
+  class Steps;
+  std::unique_ptr<Steps> steps_;
+};
 
 }  // namespace holoflow::tasks

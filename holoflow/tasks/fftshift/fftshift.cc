@@ -4,6 +4,7 @@
 
 #include "holoflow/tasks/common/axes.hh"
 #include "holoflow/tasks/common/infer.hh"
+#include "holoflow/tasks/common/media.hh"
 #include "holoflow/tasks/families.hh"
 
 namespace holoflow::tasks {
@@ -13,6 +14,14 @@ namespace {
 using core::InferResult;
 using core::TDesc;
 using nlohmann::json;
+
+/// Rotated axes do not hold their elements in order.
+std::vector<AxisFate> fates_of(const std::vector<size_t> &starts) {
+  std::vector<AxisFate> fates(starts.size());
+  for (size_t axis = 0; axis < starts.size(); ++axis)
+    fates[axis].altered = starts[axis] != 0;
+  return fates;
+}
 
 TaskSpec shift_spec(const std::string &type, const std::string &doc, ShiftDirection direction) {
   TaskSpec spec;
@@ -30,8 +39,9 @@ TaskSpec shift_spec(const std::string &type, const std::string &doc, ShiftDirect
   spec.infer =
       [direction](const InferContext &, std::span<const TDesc> inputs, const json &params) {
         require_indexable(inputs);
-        (void)shift_starts(inputs[0], params, direction);
-        InferResult result = sync_result(inputs, {like_input(inputs[0])});
+        TDesc output = like_input(inputs[0]);
+        output.media = media_after(inputs[0], fates_of(shift_starts(inputs[0], params, direction)));
+        InferResult result = sync_result(inputs, {std::move(output)});
         result.capturable = true;
         return result;
       };

@@ -21,7 +21,15 @@ using Complex = std::complex<float>;
 struct Columns {
   size_t first = 0;
   size_t count = 0;
+  HostTransformPlan forward = {}, backward = {};
 };
+
+std::vector<Columns> columns_of(std::initializer_list<std::pair<size_t, size_t>> ranges) {
+  std::vector<Columns> columns;
+  for (const auto &[first, count] : ranges)
+    columns.push_back({.first = first, .count = count});
+  return columns;
+}
 
 /// Columns that the mask does not remove. A band of low frequencies leaves few, and only these need
 /// the transforms along the columns.
@@ -35,10 +43,10 @@ std::vector<Columns> kept_columns(const std::vector<float> &mask, const PictureG
     return {};
   const bool each_once = geometry.columns <= geometry.width / 2 + 1;  // no mirrored columns
   if (each_once || kept == 1)
-    return {{0, kept}};
+    return columns_of({{0, kept}});
   if (2 * kept > geometry.width)
-    return {{0, geometry.width}};
-  return {{0, kept}, {geometry.width - (kept - 1), kept - 1}};
+    return columns_of({{0, geometry.width}});
+  return columns_of({{0, kept}, {geometry.width - (kept - 1), kept - 1}});
 }
 
 class HostFilterTask final : public core::ISyncTask {
@@ -48,6 +56,7 @@ public:
         mask_(band_mask(filter, geometry_.height, geometry_.width, geometry_.columns)),
         kept_(kept_columns(mask_, geometry_)), spectrum_(geometry_.spectrum_size()) {
     plan_rows(input, output);
+    plan_columns();
     plan_pictures(input, output);
   }
 
@@ -73,20 +82,36 @@ private:
     const auto out_columns = static_cast<std::ptrdiff_t>(output.strides[geometry_.column_axis]);
     const auto spectrum_rows = static_cast<std::ptrdiff_t>(geometry_.columns * sizeof(Complex));
     const auto element = static_cast<std::ptrdiff_t>(sizeof(Complex));
-    rows_.shape = {geometry_.height, geometry_.width};
-    rows_.axes = {1};
-    rows_.in_strides = {in_rows, in_columns};
-    rows_.out_strides = {spectrum_rows, element};
+    HostTransform rows;
+    rows.kind = real_ ? HostTransform::Kind::RealToHalf : HostTransform::Kind::Complex;
+    rows.shape = {geometry_.height, geometry_.width};
+    rows.axes = {1};
+    rows.in_strides = {in_rows, in_columns};
+    rows.out_strides = {spectrum_rows, element};
+    rows_ = HostTransformPlan(rows);
 
-    rows_back_ = rows_;
-    rows_back_.forward = false;
-    rows_back_.in_strides = {spectrum_rows, element};
-    rows_back_.out_strides = {out_rows, out_columns};
-    rows_back_.scale = static_cast<float>(
+    rows.kind = real_ ? HostTransform::Kind::HalfToReal : HostTransform::Kind::Complex;
+    rows.forward = false;
+    rows.in_strides = {spectrum_rows, element};
+    rows.out_strides = {out_rows, out_columns};
+    rows.scale = static_cast<float>(
         1 / (static_cast<double>(geometry_.height) * static_cast<double>(geometry_.width)));
+    rows_back_ = HostTransformPlan(rows);
+  }
 
-    columns_.axes = {0};
-    columns_.in_strides = columns_.out_strides = {spectrum_rows, element};
+  void plan_columns() {
+    HostTransform transform;
+    transform.axes = {0};
+    transform.in_strides = transform.out_strides = {
+        static_cast<std::ptrdiff_t>(geometry_.columns * sizeof(Complex)),
+        static_cast<std::ptrdiff_t>(sizeof(Complex))};
+    for (Columns &columns : kept_) {
+      transform.shape = {geometry_.height, columns.count};
+      transform.forward = true;
+      columns.forward = HostTransformPlan(transform);
+      transform.forward = false;
+      columns.backward = HostTransformPlan(transform);
+    }
   }
 
   void plan_pictures(const TDesc &input, const TDesc &output) {
@@ -102,38 +127,27 @@ private:
 
   /// Reads the whole picture before it writes, so `in` may be `out`.
   void filter(const std::byte *in, std::byte *out) {
-    if (real_) {
-      transform_real_to_half(rows_, reinterpret_cast<const float *>(in), spectrum_.data());
-    } else {
-      transform_complex(rows_, reinterpret_cast<const Complex *>(in), spectrum_.data());
-    }
+    rows_.run(in, spectrum_.data());
     size_t done = 0;  // columns so far
-    for (const Columns &columns : kept_) {
+    for (Columns &columns : kept_) {
       clear(done, columns.first);
       filter_columns(columns);
       done = columns.first + columns.count;
     }
     clear(done, geometry_.columns);
-    if (real_) {
-      transform_half_to_real(rows_back_, spectrum_.data(), reinterpret_cast<float *>(out));
-    } else {
-      transform_complex(rows_back_, spectrum_.data(), reinterpret_cast<Complex *>(out));
-    }
+    rows_back_.run(spectrum_.data(), out);
   }
 
-  void filter_columns(const Columns &columns) {
+  void filter_columns(Columns &columns) {
     Complex *first = spectrum_.data() + columns.first;
-    columns_.shape = {geometry_.height, columns.count};
-    columns_.forward = true;
-    transform_complex(columns_, first, first);
+    columns.forward.run(first, first);
     for (size_t i = 0; i < geometry_.height; ++i) {
       const float *factors = mask_.data() + i * geometry_.columns + columns.first;
       Complex *row = first + i * geometry_.columns;
       for (size_t j = 0; j < columns.count; ++j)
         row[j] *= factors[j];
     }
-    columns_.forward = false;
-    transform_complex(columns_, first, first);
+    columns.backward.run(first, first);
   }
 
   void clear(size_t first, size_t end) {
@@ -150,9 +164,8 @@ private:
   std::vector<float> mask_;
   std::vector<Columns> kept_;
   std::vector<Complex> spectrum_;  // of the picture at hand: half of it where that is real
-  HostTransform rows_;
-  HostTransform rows_back_;
-  HostTransform columns_;
+  HostTransformPlan rows_;
+  HostTransformPlan rows_back_;
   StridedLoop<2> pictures_;  // first elements of input and output pictures
 };
 

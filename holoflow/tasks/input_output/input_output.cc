@@ -41,7 +41,7 @@ const TDesc &configured_tensor(const InferContext &context) {
 
 // "as" promises a layout; the application (holoflowbin, Config::inputs) has to bring it.
 void check_as(const nlohmann::json &as, const TDesc &tensor) {
-  if (as.is_null())
+  if (as.is_null() || as == "TENSOR")
     return;
   const std::string wanted = as.get<std::string>();
   if (wanted == "YUV")
@@ -59,11 +59,19 @@ void check_as(const nlohmann::json &as, const TDesc &tensor) {
         "; change \"as\" or what Config::inputs says of this node");
 }
 
-// Frames that come without a word on their axes, from a .npy file or a program.
-void annotate_channels(TDesc &tensor) {
+/// What is a picture: what caps, a file's format or "as" call one, and levels of rank 4 that come
+/// without a word on their axes, from a .npy file or a program.
+void annotate_channels(TDesc &tensor, const nlohmann::json &as) {
+  if (as == "TENSOR") {
+    if (tensor.media)
+      tensor.media = core::MediaInfo{.records = tensor.media->records};
+    return;
+  }
   const bool known =
       tensor.media && (tensor.media->channel_axis || !tensor.media->pixel_format.empty());
-  if (known || tensor.rank() != 4 || (tensor.shape[3] != 3 && tensor.shape[3] != 4))
+  const bool levels = tensor.dtype == core::DType::U8 || tensor.dtype == core::DType::U16;
+  if (known || tensor.rank() != 4 || (tensor.shape[3] != 3 && tensor.shape[3] != 4) ||
+      (as.is_null() && !levels))
     return;
   if (!tensor.media)
     tensor.media.emplace();
@@ -96,7 +104,7 @@ InferResult infer_input(
     tensor = TDesc(shape, one.dtype, MemLoc::Host);
     tensor.media = one.media;
   }
-  annotate_channels(tensor);
+  annotate_channels(tensor, params.at("as"));
   if (frame_count(tensor) == 0)
     throw std::invalid_argument("expected at least one frame, got " + core::to_string(tensor));
   InferResult result;
@@ -124,9 +132,9 @@ TaskSpec input_spec() {
        .default_value = nullptr},
       {.name = "as",
        .types = String | Null,
-       .doc = "what pictures become; null = as they come",
+       .doc = "what pictures become; TENSOR = no pictures, however they come; null = as they come",
        .default_value = nullptr,
-       .choices = {"GRAY", "RGB", "RGBA", "YUV"}},
+       .choices = {"GRAY", "RGB", "RGBA", "YUV", "TENSOR"}},
       {.name = "batch",
        .types = Int,
        .doc =

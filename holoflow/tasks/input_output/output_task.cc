@@ -90,9 +90,15 @@ SlotPool::Slot *OutputTask::take_input(core::SyncCtx &ctx, size_t &offset) {
   return slot;
 }
 
-bool OutputTask::emitted_before(const core::FrameRecord &record) const {
-  return record.sequence != core::FrameRecord::unknown_sequence && newest_.has_value() &&
-      record.sequence <= *newest_;
+bool OutputTask::take_note(const core::FrameRecord &record) {
+  if ((record.flags & core::FrameRecord::Padding) != 0)
+    return false;
+  if (record.sequence == core::FrameRecord::unknown_sequence)
+    return true;
+  if (newest_.has_value() && record.sequence <= *newest_)
+    return false;
+  newest_ = record.sequence;
+  return true;
 }
 
 OpResult OutputTask::hand_over(
@@ -121,21 +127,25 @@ OpResult OutputTask::emit_frames(SlotPool::Slot *slot, std::byte *data) {
   pool_->lend(slot, records.size());
   OpResult result = OpResult::Ok;
   for (size_t frame = 0; frame < records.size(); ++frame) {
-    const core::FrameRecord &record = records[frame];
-    const bool padding = (record.flags & core::FrameRecord::Padding) != 0;
-    if (result != OpResult::Ok || padding || emitted_before(record)) {
+    if (result != OpResult::Ok || !take_note(records[frame])) {
       SlotPool::end_use(slot);
       continue;
     }
-    if (record.sequence != core::FrameRecord::unknown_sequence)
-      newest_ = record.sequence;
     result = hand_over(frame_, slot, data + frame * bytes, records.subspan(frame, 1));
   }
   return result;
 }
 
+// The windows over the end of a padded batch have no frame that did not leave before.
 OpResult OutputTask::emit_whole(SlotPool::Slot *slot, std::byte *data) {
   pool_->lend(slot, 1);
+  bool any_new = false;
+  for (const core::FrameRecord &record : slot->records)
+    any_new = take_note(record) || any_new;
+  if (!any_new) {
+    SlotPool::end_use(slot);
+    return OpResult::Ok;
+  }
   return hand_over(tensor_, slot, data, slot->records);
 }
 

@@ -18,7 +18,7 @@ namespace holoflow::tasks {
 ///
 /// Emission: with one record per frame (rank ≥ 3) every frame leaves by itself, as [1, …], unless
 /// set_split(false) was called; frames of overlapping windows leave once, padding never. Otherwise
-/// the tensor leaves whole.
+/// the tensor leaves whole, unless all its frames are padding or have left before.
 ///
 /// Threads: acquire, execute, abandon and end_of_section on the section's thread, interrupt on any.
 class OutputTask final : public core::ISyncTask,
@@ -57,7 +57,8 @@ private:
   core::OpResult hand_over(
       const std::shared_ptr<const core::TDesc> &desc, runtime::SlotPool::Slot *slot,
       std::byte *data, std::span<const core::FrameRecord> records);
-  [[nodiscard]] bool emitted_before(const core::FrameRecord &record) const;
+  /// Whether the frame is neither padding nor one that left before; from now on it has left.
+  [[nodiscard]] bool take_note(const core::FrameRecord &record);
 
   const core::TDesc input_;  // as the graph writes it, may be a view
   // Shared with what the application holds.

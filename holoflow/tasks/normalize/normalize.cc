@@ -37,8 +37,7 @@ std::vector<size_t> normalize_axes_of(const TDesc &in, const json &params) {
 }
 
 NormalizeOp normalize_op_of(const json &params) {
-  const float lo = float_param(params, "lo");
-  return {lo, float_param(params, "hi") - lo};
+  return {float_param(params, "lo"), float_param(params, "hi"), params["eps"].get<double>()};
 }
 
 void register_normalize(core::Registry &registry) {
@@ -51,6 +50,7 @@ void register_normalize(core::Registry &registry) {
       {"axes", IntArray | Null, "axes a group runs over; null = all, one group", json(nullptr)},
       {"lo", Number, "what the minimum becomes", json(0)},
       {"hi", Number, "what the maximum becomes", json(1)},
+      {"eps", Number, "added to max − min: small ranges stay small", json(0), 0},
   };
   spec.axis_work = {"axes", "normalises"};
   spec.infer = without_context(infer);

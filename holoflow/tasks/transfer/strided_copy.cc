@@ -77,16 +77,19 @@ CopyPlan plan_copy(const core::TDesc &from, const core::TDesc &to) {
   return plan;
 }
 
-void copy_strided(
-    const core::TDesc &from_desc, const std::byte *from, const core::TDesc &to_desc,
-    std::byte *to) {
-  const CopyPlan plan = plan_copy(from_desc, to_desc);
+void copy_planned(const CopyPlan &plan, const std::byte *from, std::byte *to) {
   if (plan.run_bytes == 0)
     return;
   if (plan.axes.empty())
     std::memcpy(to, from, plan.run_bytes);
   else
     copy_level(plan, 0, from, to);
+}
+
+void copy_strided(
+    const core::TDesc &from_desc, const std::byte *from, const core::TDesc &to_desc,
+    std::byte *to) {
+  copy_planned(plan_copy(from_desc, to_desc), from, to);
 }
 
 core::TDesc packed_like(const core::TDesc &desc) {

@@ -25,6 +25,10 @@ struct CopyPlan {
 /// Throws std::invalid_argument where shapes or element types differ.
 [[nodiscard]] CopyPlan plan_copy(const core::TDesc &from, const core::TDesc &to);
 
+/// Copies as planned; allocates nothing. The pointers are those of the first elements; the memory
+/// must not overlap.
+void copy_planned(const CopyPlan &plan, const std::byte *from, std::byte *to);
+
 /// Copies every element of `from` to its place in `to`. The pointers are those of the first
 /// elements; the memory must not overlap. Throws as plan_copy does.
 void copy_strided(

@@ -79,7 +79,8 @@ public:
       const std::string &input, const void *data, const core::TDesc &desc,
       std::vector<core::FrameRecord> records = {}, std::function<void()> release = {},
       std::optional<DeviceEvent> ready = std::nullopt);
-  /// The next tensor of an Output; nothing once the graph has drained or was stopped.
+  /// The next tensor of an Output; nothing once the graph has drained or was stopped. A tensor
+  /// whose frames are all padding or came before, in an overlapping window, is left out.
   [[nodiscard]] std::optional<OutputTensor> pop(const std::string &output);
 
   /// No more frames for any input: the graph drains and every pop ends.
