@@ -7,6 +7,7 @@ dpkg-architecture is hidden from Meson, which without it would take lib64 for th
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from pathlib import Path
 ROOT = Path(os.environ["HOLOFLOW_SOURCE_ROOT"])
 BUILD = Path(os.environ["HOLOFLOW_BUILD_ROOT"])
 OURS = ("GST_", "HOLOFLOW_", "G_DEBUG", "MESON_", "PKG_CONFIG_", "LD_LIBRARY_PATH")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADER = re.compile(r"`((?:holoflow|holoflow_event|curaii)?/?[\w/]+\.hh)`")
 
 
 def run(command, folder, **options):
@@ -67,6 +70,7 @@ class InstallTest(unittest.TestCase):
         cls.configure(cls.build, cls.prefix)
         run(["ninja", "-C", cls.build], ROOT, env=cls.minimal)
         cls.told = run(["meson", "install", "-C", cls.build, "--no-rebuild"], ROOT, env=cls.minimal)
+        cls.doc = cls.prefix / "share" / "doc" / "holoflow"
 
     @classmethod
     def configure(cls, build, prefix):
@@ -109,12 +113,37 @@ class InstallTest(unittest.TestCase):
         run([self.prefix / "bin" / "holoflow", "check", graph, "--caps", caps], self.folder, env=self.env)
 
     def test_programs_outside_the_tree_are_built_and_run(self):
-        shutil.copy(ROOT / "examples" / "own_task.cc", self.folder)
-        self.shell("g++ -std=c++20 own_task.cc -o own_task $(pkg-config --cflags --libs holoflow)\n./own_task")
+        shutil.copy(self.doc / "examples" / "own_task.cc", self.folder)
+        shutil.copy(ROOT / "tests" / "api" / "logging.cc", self.folder)
+        for program in ("own_task", "logging"):
+            self.shell(f"g++ -std=c++20 {program}.cc -o {program} $(pkg-config --cflags --libs holoflow)\n"
+                       f"./{program}")
 
     def test_pkg_config_knows_the_folder_of_modules(self):
         told = self.shell("pkg-config --variable=moduledir holoflow").strip()
         self.assertEqual(told, str(self.library_dir() / "holoflow"))
+
+    def test_the_licence_is_installed(self):
+        self.assertEqual((self.doc / "LICENSE").read_text(), (ROOT / "LICENSE").read_text())
+
+    def test_links_between_installed_pages_lead_somewhere(self):
+        pages = sorted(self.doc.rglob("*.md"))
+        self.assertGreater(len(pages), 5)
+        for page in pages:
+            for link in LINK.findall(re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)):
+                target = link.split("#")[0]
+                if not link.startswith("http"):
+                    with self.subTest(page=page.name, link=link):
+                        self.assertTrue((page.parent / target).exists(), "leads nowhere")
+
+    def test_pages_for_users_name_installed_headers_only(self):
+        for page in ("cpp.md", "writing-a-task.md"):
+            text = (self.doc / "docs" / page).read_text().split("\n## A built-in task")[0]
+            for name in set(HEADER.findall(text)):
+                with self.subTest(page=page, header=name):
+                    found = [file for file in (self.prefix / "include").rglob("*.hh")
+                             if str(file).endswith("/" + name)]
+                    self.assertTrue(found, "is not installed")
 
     def test_with_the_systems_prefix_gstreamer_and_pkg_config_find_it(self):
         build = self.folder / "build-usr"
