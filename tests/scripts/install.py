@@ -24,10 +24,11 @@ HEADER = re.compile(r"`((?:holoflow|holoflow_event|curaii)?/?[\w/]+\.hh)`")
 
 def run(command, folder, **options):
     """Standard output of a command that must succeed, its errors shown where it does not."""
-    result = subprocess.run([str(part) for part in command], cwd=folder, capture_output=True, text=True,
-                            timeout=800, check=False, **options)
+    result = subprocess.run([str(part) for part in command], cwd=folder, capture_output=True,
+                            text=True, timeout=1700, check=False, **options)
     if result.returncode != 0:
-        raise AssertionError(f"{command}: exit status {result.returncode}\n{result.stdout}{result.stderr}")
+        raise AssertionError(f"{command}: exit status {result.returncode}\n"
+                             f"{result.stdout}{result.stderr}")
     return result.stdout
 
 
@@ -110,18 +111,20 @@ class InstallTest(unittest.TestCase):
         graph = "conversion target=F32"
         caps = "video/x-raw,format=GRAY8,width=8,height=6"
         self.shell(f"holoflow check '{graph}' --caps '{caps}'")
-        run([self.prefix / "bin" / "holoflow", "check", graph, "--caps", caps], self.folder, env=self.env)
+        run([self.prefix / "bin" / "holoflow", "check", graph, "--caps", caps], self.folder,
+            env=self.env)
 
     def test_programs_outside_the_tree_are_built_and_run(self):
         shutil.copy(self.doc / "examples" / "own_task.cc", self.folder)
         shutil.copy(ROOT / "tests" / "api" / "logging.cc", self.folder)
         for program in ("own_task", "logging"):
-            self.shell(f"g++ -std=c++20 {program}.cc -o {program} $(pkg-config --cflags --libs holoflow)\n"
-                       f"./{program}")
+            self.shell(f"g++ -std=c++20 {program}.cc -o {program} "
+                       f"$(pkg-config --cflags --libs holoflow)\n./{program}")
 
-    def test_pkg_config_knows_the_folder_of_modules(self):
-        told = self.shell("pkg-config --variable=moduledir holoflow").strip()
-        self.assertEqual(told, str(self.library_dir() / "holoflow"))
+    def test_pkg_config_knows_the_folders(self):
+        for variable, folder in (("libdir", "."), ("moduledir", "holoflow")):
+            told = self.shell(f"pkg-config --variable={variable} holoflow").strip()
+            self.assertEqual(told, str(self.library_dir() / folder))
 
     def test_the_licence_is_installed(self):
         self.assertEqual((self.doc / "LICENSE").read_text(), (ROOT / "LICENSE").read_text())
