@@ -45,7 +45,14 @@ if [ ! -f "$build/build.ninja" ]; then
   meson setup "$build" --buildtype=release -Dtests=disabled "${cuda[@]}" \
     >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
 fi
-ninja -C "$build" | tail -1
+# On a terminal ninja keeps to one line by itself; elsewhere there is a line for each tenth.
+if [ -t 1 ]; then
+  ninja -C "$build"
+else
+  NINJA_STATUS='%p built ' ninja -C "$build" 2>&1 | tee "$build.log" | awk '
+    $2 == "built" && int($1 / 10) > tenth { tenth = int($1 / 10); print $1, $2; fflush() }
+    /no work to do/ { print }' || { cat "$build.log" >&2; exit 1; }
+fi
 echo "== 3/3 $graph over ${video:-a moving test pattern}"
 mkdir -p "$output"
 export GST_PLUGIN_PATH_1_0=$PWD/$build/gst

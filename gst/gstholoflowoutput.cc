@@ -2,6 +2,7 @@
 // Frames and events to buffers and events in order, and the task that pushes them.
 #include "gstholoflowoutput.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "gstholoflowlog.h"

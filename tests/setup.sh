@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Installs with apt what is needed to build Holoflow, run its tests and its demo (Debian 12).
+# Installs with apt what is needed to build Holoflow, run its tests and its demo (Debian 12 and later:
+# names without a release's version numbers).
 # Does nothing, and needs no network and no rights, when everything is there already.
 # Usage: tests/setup.sh [more packages]
 set -eu
 
 packages="
-  meson ninja-build ccache pkg-config g++ clang libclang-rt-14-dev llvm-14 lld
+  meson ninja-build ccache pkgconf dpkg-dev g++ clang libclang-rt-dev llvm lld
   nlohmann-json3-dev libspdlog-dev libgtest-dev libgmock-dev libcli11-dev gemmi-dev
   libbenchmark-dev libpng-dev libtiff-dev
-  libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev libgstreamer-plugins-bad1.0-dev
+  libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev
   gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-base-apps
   gstreamer1.0-plugins-good
   gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav

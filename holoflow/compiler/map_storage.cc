@@ -2,6 +2,8 @@
 // Pass 5: which tensors share memory.
 #include "holoflow/compiler/passes.hh"
 
+#include <algorithm>
+
 namespace holoflow::compiler {
 
 namespace {

@@ -2,6 +2,7 @@
 // holoflow bench: how fast a graph is on this machine, with made-up frames.
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>

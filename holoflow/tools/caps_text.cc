@@ -2,6 +2,7 @@
 // Reads caps from left to right; every refusal names its column.
 #include "holoflow/tools/caps_text.hh"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "holoflow/core/graph_fault.hh"

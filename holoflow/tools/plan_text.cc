@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "holoflow/tools/plan_text.hh"
 
+#include <algorithm>
 #include <map>
 
 namespace holoflow::tools {

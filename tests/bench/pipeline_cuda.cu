@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The hand-written three-stream loop.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <vector>

@@ -8,6 +8,7 @@
 #include <link.h>
 #include <stdlib.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <string_view>
 

@@ -3,6 +3,8 @@
 // plan; whatever is accepted must hold every invariant.
 #include <fuzzer/FuzzedDataProvider.h>
 
+#include <algorithm>
+
 #include "holoflow/builtin_tasks.hh"
 #include "holoflow/compiler/passes.hh"
 

@@ -2,6 +2,8 @@
 // Pixels through odd sizes, any stride, and every format that an Input takes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gst_support.hh"
 
 namespace holoflow::test {

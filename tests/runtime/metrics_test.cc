@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What a run says about itself: rates, shares, traces.
+#include <algorithm>
 #include <condition_variable>
 #include <latch>
 #include <mutex>

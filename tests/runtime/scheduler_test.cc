@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Running graphs of fake tasks: order, ends, errors, ownership, restarts (cases C4, C7, C35–C40).
+#include <algorithm>
 #include <latch>
 #include <numeric>
 #include <random>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Clip: values of NumPy, integers and their bounds, layouts, refusals.
+#include <algorithm>
 #include <limits>
 
 #include "tests/tasks/task_test.hh"
