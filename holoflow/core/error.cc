@@ -34,13 +34,15 @@ void take_place(Error &whole, const std::vector<Error> &faults) {
 }  // namespace
 
 GraphError::GraphError(std::vector<Error> faults, Reason reason)
-    : Error(join(faults)), faults(std::move(faults)), reason(reason) {
+    : Error(join(faults), reason), faults(std::move(faults)) {
   take_place(*this, this->faults);
 }
 
 CompileError::CompileError(std::vector<Error> faults)
     : Error(join(faults)), faults(std::move(faults)) {
   take_place(*this, this->faults);
+  if (!this->faults.empty())
+    this->reason = this->faults.front().reason;
 }
 
 }  // namespace holoflow::core
