@@ -15,7 +15,7 @@ namespace holoflow::core {
 /// order. For callers that add faults found later (types, params) before they show them all.
 struct GraphText {
   GraphSpec graph;
-  std::vector<Error> faults;
+  FaultList faults;
 };
 
 /// Never throws for a faulty text. `origin` names the text in messages: "graph" or a file's path.
@@ -46,9 +46,9 @@ struct SubGraph {
 /// Reads `json` as the sub-graph called `name`. Faults are added to `faults`.
 [[nodiscard]] SubGraph read_sub_graph(
     const nlohmann::json &json, const std::string &name, const SourceMap *source,
-    std::vector<Error> &faults);
+    FaultList &faults);
 
 /// Replaces nodes of type Graph; one that cannot be expanded stays and is reported in `faults`.
-[[nodiscard]] GraphSpec expand_graph(const GraphSpec &graph, std::vector<Error> &faults);
+[[nodiscard]] GraphSpec expand_graph(const GraphSpec &graph, FaultList &faults);
 
 }  // namespace holoflow::core

@@ -19,7 +19,17 @@ std::string dot_text(std::string_view text) {
   return escaped;
 }
 
+constexpr size_t max_recorded_bytes = size_t{64} << 20;
+constexpr size_t entry_bytes = 128;  // of a node of the map beside its text, roughly
+
 }  // namespace
+
+void SourceMap::record(Positions &positions, std::string_view pointer, Position position) {
+  if (recorded_bytes_ > max_recorded_bytes)
+    return;
+  recorded_bytes_ += pointer.size() + entry_bytes;
+  positions.emplace(pointer, position);
+}
 
 SourceMap::Position SourceMap::find(std::string_view pointer) const {
   while (true) {

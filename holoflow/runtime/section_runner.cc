@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "holoflow/core/error.hh"
+#include "holoflow/core/graph_fault.hh"
 
 namespace holoflow::runtime {
 
@@ -450,7 +451,8 @@ std::exception_ptr SectionRunner::describe_failure() const {
   if (current_node_ != nullptr) {
     const auto &spec = current_node_->plan->spec;
     name = spec.name;
-    place += "node \"" + spec.name + "\" (" + spec.kind + "), " + current_phase_ + ", in ";
+    place += "node " + core::quote(spec.name) + " (" + core::printable(spec.kind) + "), " +
+        current_phase_ + ", in ";
   }
   core::TaskError error(place + section_.name + ": " + message);
   error.pass = "running";

@@ -53,7 +53,7 @@ void check_input_count(const TaskSpec &spec, size_t count) {
   } else {
     text += "remove the edge to input " + std::to_string(spec.inputs.size());
   }
-  throw std::invalid_argument(text);
+  throw core::Refusal(count < required ? core::Reason::MissingInput : core::Reason::BadEdge, text);
 }
 
 /// The element type worth converting to: F32 where the slot takes it, else its first one.
@@ -129,9 +129,10 @@ protected:
       return host_maker(args);
     throw core::DeviceError(
         "type \"" + spec_.type +
-        "\" has no implementation for Device tensors: the CUDA module is not "
-        "loaded or does not know the type; install libholoflow-cuda.so, compile "
-        "for \"cpu\", or put a \"Download\" before the node");
+            "\" has no implementation for Device tensors: the CUDA module is not "
+            "loaded or does not know the type; install libholoflow-cuda.so, compile "
+            "for \"cpu\", or put a \"Download\" before the node",
+        core::Reason::NoDevice);
   }
 
   /// Plain create() calls know the place of computing only by the device's index.

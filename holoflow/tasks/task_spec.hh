@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "holoflow/core/error.hh"
 #include "holoflow/core/registry.hh"
 #include "holoflow/core/tasks.hh"
 
@@ -107,12 +108,14 @@ struct TaskSpec {
 };
 
 /// Thrown for a param; carries the JSON pointer relative to the node's params ("/axis").
-class ParamError : public std::invalid_argument {
+class ParamError : public core::Refusal {
 public:
-  ParamError(std::string pointer, const std::string &message)
-      : std::invalid_argument(message), pointer(std::move(pointer)) {}
+  ParamError(
+      std::string pointer, const std::string &message, core::Reason reason = core::Reason::BadParam)
+      : Refusal(reason, message), pointer(std::move(pointer)) {}
   std::string pointer;
 };
+using ParamFaults = core::BasicFaultList<ParamError>;
 
 /// Params with defaults filled in. Throws ParamError for unknown names (with the nearest valid
 /// one), wrong types, values out of range, missing required params. Null settings count as {}.
@@ -122,8 +125,7 @@ public:
 [[nodiscard]] std::string minimum_text(const ParamSpec &param);
 
 /// Every fault of the settings, not only the first.
-[[nodiscard]] std::vector<ParamError> check_params(
-    const TaskSpec &spec, const nlohmann::json &settings);
+[[nodiscard]] ParamFaults check_params(const TaskSpec &spec, const nlohmann::json &settings);
 
 /// Registers the spec as a factory under its type.
 void register_spec(core::Registry &registry, TaskSpec spec);

@@ -4,7 +4,8 @@
 
 #include <stdexcept>
 #include <string>
-#include <vector>
+
+#include "holoflow/core/fault_list.hh"
 
 namespace holoflow::core {
 
@@ -71,6 +72,12 @@ public:
   Reason reason;
 };
 
+/// The faults of one graph.
+using FaultList = BasicFaultList<Error>;
+
+/// The sentences line by line; then "and 12 more" where not all are listed.
+[[nodiscard]] std::string to_text(const FaultList &faults);
+
 /// A graph text (JSON or chain) that cannot be read, or a file that is missing. Holds every fault
 /// found; what() joins them by line. The reason of the whole is BadGraph or FileNotFound; each
 /// fault has its own.
@@ -78,18 +85,18 @@ class GraphError : public Error {
 public:
   using Reason = core::Reason;
 
-  explicit GraphError(std::vector<Error> faults, Reason reason = Reason::BadGraph);
+  explicit GraphError(FaultList faults, Reason reason = Reason::BadGraph);
 
-  std::vector<Error> faults;
+  FaultList faults;
 };
 
-/// A graph that does not compile. Holds every fault found; what() joins them by line. The reason
-/// of the whole is that of its first fault.
+/// A graph that does not compile. Its what() is to_text() of its faults, its reason that of the
+/// first.
 class CompileError : public Error {
 public:
-  explicit CompileError(std::vector<Error> faults);
+  explicit CompileError(FaultList faults);
 
-  std::vector<Error> faults;
+  FaultList faults;
 };
 
 /// A task that failed while the graph ran; `node` names it.
