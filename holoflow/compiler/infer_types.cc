@@ -198,15 +198,7 @@ void check_descriptor(const core::TDesc &desc, const std::string &slot) {
     refuse(
         "has rank " + std::to_string(desc.rank()) + ", more than " +
         std::to_string(core::max_tensor_rank));
-  size_t end = 0;
-  bool fits = true;
-  try {
-    fits = !__builtin_add_overflow(desc.offset, desc.num_bytes(), &end) &&
-        desc.num_elements() <= core::max_tensor_bytes;
-  } catch (const std::overflow_error &) {
-    fits = false;
-  }
-  if (!fits || end > core::max_tensor_bytes)
+  if (!tasks::is_possible(desc))
     refuse("is larger than " + std::to_string(core::max_tensor_bytes) + " bytes");
   const auto size = core::size_of(desc.dtype);
   const auto alignment = desc.dtype == core::DType::CF32 ? size / 2 : size;

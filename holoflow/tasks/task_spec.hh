@@ -127,6 +127,10 @@ using ParamFaults = core::BasicFaultList<ParamError>;
 /// Every fault of the settings, not only the first.
 [[nodiscard]] ParamFaults check_params(const TaskSpec &spec, const nlohmann::json &settings);
 
+/// Whether memory of this size and rank can be: at most max_tensor_rank axes and max_tensor_bytes
+/// bytes.
+[[nodiscard]] bool is_possible(const core::TDesc &desc) noexcept;
+
 /// Registers the spec as a factory under its type.
 void register_spec(core::Registry &registry, TaskSpec spec);
 

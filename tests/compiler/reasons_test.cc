@@ -4,6 +4,7 @@
 
 #include "compile_fixture.hh"
 #include "holoflow/builtin_tasks.hh"
+#include "holoflow/tasks/task_spec.hh"
 
 namespace holoflow::test {
 
@@ -177,6 +178,113 @@ TEST_F(Reasons, ParamsOfAStrangerGiveFewAndShortFaults) {
   EXPECT_EQ(faults.size(), core::max_listed_faults);
   EXPECT_GE(faults.total(), 5000u);
   EXPECT_LE(core::to_text(faults).size(), 1000 * faults.size());
+}
+
+namespace {
+
+/// Each param that counts something, and each that has no default, as `value`.
+nlohmann::json settings_of(const tasks::TaskSpec &spec, const nlohmann::json &value) {
+  auto settings = nlohmann::json::object();
+  for (const auto &param : spec.params) {
+    if ((param.types & tasks::Int) == 0 && param.default_value)
+      continue;
+    const size_t count = value == 1 ? 65 : 1;
+    if ((param.types & tasks::IntArray) != 0)
+      settings[param.name] = std::vector<nlohmann::json>(count, value);
+    else
+      settings[param.name] = param.choices.empty() ? value : nlohmann::json(param.choices.front());
+  }
+  return settings;
+}
+
+/// The task itself refuses, or gives what the compiler accepts.
+void expect_no_blame(
+    const core::Registry &registry, const tasks::TaskSpec &spec, const core::TDesc &tensor,
+    const nlohmann::json &settings) {
+  SCOPED_TRACE(spec.type + " " + settings.dump() + " " + core::to_string(tensor));
+  const std::map<std::string, core::TDesc> graph_inputs{{"x", tensor}};
+  const tasks::InferContext context{.node_name = "x", .graph_inputs = &graph_inputs};
+  const auto *factory = dynamic_cast<const tasks::IContextualFactory *>(&registry.get(spec.type));
+  ASSERT_NE(factory, nullptr);
+  try {
+    const std::vector<core::TDesc> inputs(spec.inputs.size(), tensor);
+    const auto result = factory->infer_in(context, inputs, settings);
+    for (const auto &output : result.output_descs)
+      EXPECT_TRUE(tasks::is_possible(output)) << core::to_string(output);
+    if (const auto &window = result.window) {
+      EXPECT_GT(window->frames_in, 0u);
+      EXPECT_GT(window->size, 0u);
+      EXPECT_GT(window->stride, 0u);
+    }
+  } catch (const std::exception &error) {
+    EXPECT_THAT(
+        error.what(), testing::AnyOf(testing::HasSubstr("expected"), testing::HasSubstr("use ")));
+  }
+}
+
+}  // namespace
+
+// What a graph may ask of them, and they cannot do, they say themselves: with numbers.
+TEST_F(Reasons, BuiltInTasksAreNotBlamedForWhatAGraphAsksOfThem) {
+  using core::DType;
+  constexpr size_t one = 1;
+  const std::vector<std::vector<size_t>> shapes = {
+      {},
+      {0},
+      {4},
+      {0, 4},
+      {2, 3},
+      {0, 4, 4},
+      {1, 4, 4},
+      {3, 4, 4},
+      {1, 0, 4},
+      {2, 4, 4, 3},
+      {1, one << 20, one << 20},
+      {1, one << 24, one << 20},
+      {one << 31, 1, 1}};
+  const std::vector<nlohmann::json> values = {
+      1, 0, 2, one << 20, one << 31, one << 40, std::numeric_limits<int64_t>::max()};
+  for (const auto &type : builtins.keys()) {
+    const auto *spec = tasks::find_spec(builtins, type);
+    ASSERT_NE(spec, nullptr) << type;
+    for (const auto &value : values)
+      for (const auto &shape : shapes)
+        for (const auto dtype : {DType::U8, DType::F32, DType::CF32})
+          expect_no_blame(
+              builtins, *spec, core::TDesc(shape, dtype, core::MemLoc::Host),
+              settings_of(*spec, value));
+  }
+}
+
+TEST_F(Reasons, SettingsThatCannotWorkAreRefusedWithNumbers) {
+  const auto faults = [&](const core::TDesc &frames, const std::string &chain) {
+    const auto spec = core::GraphSpec::from_chain(chain, builtins.keys());
+    runtime::CompilerConfig config;
+    config.inputs.emplace("input", frames);
+    return core::to_text(runtime::Compiler(builtins, config).infer(spec).faults);
+  };
+  const auto u8 = [](std::vector<size_t> shape) {
+    return core::TDesc(std::move(shape), core::DType::U8, core::MemLoc::Host);
+  };
+  EXPECT_THAT(
+      faults(u8({2, 4, 4}), "slice slices=[{\"start\":2},{},{}] ! ratelimiter max_fps=1"),
+      testing::HasSubstr("(RateLimiter), input 0: expected at least one frame along axis 0, got "
+                         "U8 [0, 4, 4]"));
+  for (const char *chain :
+       {"batchqueue output_size=281474976710656", "batchqueue output_size=17592186044416",
+        "batchqueue output_size=1 target_capacity=281474976710656"}) {
+    const auto text = faults(u8({1, 64, 64}), chain);
+    EXPECT_THAT(text, testing::HasSubstr("(BatchQueue)"));
+    EXPECT_THAT(text, testing::HasSubstr("expected at most"));
+    EXPECT_THAT(text, Not(testing::HasSubstr("broke its contract")));
+  }
+  const auto batch =
+      faults(u8({1, size_t{1} << 20, size_t{1} << 20}), "input batch=1048576 ! copy");
+  EXPECT_THAT(
+      batch,
+      testing::HasSubstr("output 0: expected at most 64 axes and 281474976710656 bytes, got U8 "
+                         "[1048576, 1048576, 1048576] on Host for the params {\"as\":null,"
+                         "\"batch\":1048576,"));
 }
 
 }  // namespace holoflow::test
