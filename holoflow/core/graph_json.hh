@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Reads a graph file and keeps going past its faults.
+// Reads a graph file and keeps going past its faults; writes one.
 #pragma once
 
 #include <string>
@@ -22,6 +22,8 @@ struct GraphText {
 [[nodiscard]] GraphText read_graph_json(std::string_view text, const std::string &origin);
 /// The same of parsed JSON, without places.
 [[nodiscard]] GraphText read_parsed_graph(const nlohmann::json &json, const std::string &origin);
+/// What GraphSpec::to_json gives.
+[[nodiscard]] nlohmann::json write_graph_json(const GraphSpec &graph);
 /// What GraphSpec::from_text reads. A faulty chain gives no graph, only its faults. Throws
 /// GraphError with Reason::FileNotFound where a file cannot be read.
 [[nodiscard]] GraphText read_graph_text(

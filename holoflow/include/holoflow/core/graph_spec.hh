@@ -120,8 +120,10 @@ struct GraphSpec {
   /// not exist.
   [[nodiscard]] GraphSpec expanded() const;
 
-  /// A graph file that from_json reads back to an equal graph. Throws std::invalid_argument where
-  /// two nodes have one name.
+  /// A graph file that from_json reads back to an equal graph, apart from the order of the nodes.
+  /// Throws GraphError with every fault where none can be written: two nodes of one name, names and
+  /// slots that a file may not have, params that are no object or hold what JSON does not know
+  /// (NaN, infinity, text that is no UTF-8), more than a file may hold.
   [[nodiscard]] nlohmann::json to_json() const;
   /// Graphviz source with one node per task and slot numbers on edges.
   [[nodiscard]] std::string to_dot() const;
