@@ -37,7 +37,7 @@ bool open_graph(BinState &state) {
   const auto model = model_of(state);
   const auto faults = model->judge();
   if (!faults.empty()) {
-    post_graph_faults(state.element, model->settings().graph, faults, model->missing_file());
+    post_graph_faults(state.element, model->settings().graph, faults);
     return false;
   }
   if (model->settings().device != runtime::CompilerConfig::Device::Cuda)

@@ -80,11 +80,49 @@ std::string short_name(const std::string &graph) {
   return graph.size() > line_end ? graph.substr(0, line_end) + "…" : graph;
 }
 
-// Faults that other caps might not have.
-bool depends_on_caps(const core::CompileError &error) {
-  return std::any_of(error.faults.begin(), error.faults.end(), [](const core::Error &fault) {
-    return fault.pass == "type inference";
-  });
+struct Code {
+  GQuark domain;
+  int code;
+};
+
+// What a compile failed for. Before that every fault is one of the graph, RESOURCE/SETTINGS.
+Code code_of(core::Reason reason) {
+  using Reason = core::Reason;
+  switch (reason) {
+  case Reason::FileNotFound:
+  case Reason::NoDevice:
+  case Reason::DeviceFailed:
+    return {GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND};
+  case Reason::OutOfMemory:
+  case Reason::OverBudget:
+    return {GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NO_SPACE_LEFT};
+  case Reason::Incompatible:  // with other caps they might not be
+  case Reason::NotChecked:
+    return {GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT};
+  case Reason::TaskFailed:
+    return {GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED};
+  case Reason::Other:
+  case Reason::BrokenTask:
+    return {GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED};
+  default:
+    return {GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS};
+  }
+}
+
+// Of several faults the ones that caps decide say what is wrong now.
+core::Reason reason_of(const core::CompileError &error) {
+  const bool depends_on_caps =
+      std::any_of(error.faults.begin(), error.faults.end(), [](const core::Error &fault) {
+        return fault.reason == core::Reason::Incompatible;
+      });
+  return depends_on_caps ? core::Reason::Incompatible : error.reason;
+}
+
+void post_failure(
+    GstElement *element, core::Reason reason, const std::string &sentence,
+    const std::string &detail) {
+  const auto [domain, code] = code_of(reason);
+  post_error(element, domain, code, sentence, detail);
 }
 
 }  // namespace
@@ -112,15 +150,14 @@ void post_warning(
 }
 
 void post_graph_faults(
-    GstElement *element, const std::string &graph, const std::vector<core::Error> &faults,
-    bool missing_file) {
-  const std::string text = describe(faults);
-  if (missing_file) {
-    post_error(element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, text, "");
+    GstElement *element, const std::string &graph, const core::FaultList &faults) {
+  const std::string text = core::to_text(faults);
+  if (faults.front().reason == core::Reason::FileNotFound) {
+    post_failure(element, core::Reason::FileNotFound, text, "");
     return;
   }
   const std::string count =
-      faults.size() > 1 ? " (" + std::to_string(faults.size()) + " faults)" : std::string();
+      faults.total() > 1 ? " (" + std::to_string(faults.total()) + " faults)" : std::string();
   post_error(
       element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS, text,
       graph.empty() ? "" : "the graph " + short_name(graph) + " cannot run" + count);
@@ -131,22 +168,19 @@ void post_compile_error(GstElement *element, const std::string &caps, std::excep
   try {
     std::rethrow_exception(error);
   } catch (const core::CompileError &failure) {
-    if (depends_on_caps(failure))
-      post_error(element, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, failure.what(), detail);
-    else
-      post_error(element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS, failure.what(), detail);
+    post_failure(element, reason_of(failure), failure.what(), detail);
+  } catch (const core::Error &failure) {
+    post_failure(element, failure.reason, failure.what(), detail);
   } catch (const CapsError &failure) {
-    post_error(element, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, failure.what(), detail);
-  } catch (const core::DeviceError &failure) {
-    post_error(element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, failure.what(), detail);
+    post_failure(element, core::Reason::Incompatible, failure.what(), detail);
   } catch (const std::bad_alloc &) {
-    post_error(
-        element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NO_SPACE_LEFT,
+    post_failure(
+        element, core::Reason::OutOfMemory,
         "there is not enough memory for the graph at this frame size", detail);
   } catch (const std::exception &failure) {
-    post_error(element, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, failure.what(), detail);
+    post_failure(element, core::Reason::Other, failure.what(), detail);
   } catch (...) {
-    post_error(element, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "the compile failed", detail);
+    post_failure(element, core::Reason::Other, "the compile failed", detail);
   }
 }
 

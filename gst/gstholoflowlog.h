@@ -32,10 +32,10 @@ void post_warning(
 /// A graph that cannot run whatever the caps: RESOURCE/NOT_FOUND for a missing file, else
 /// RESOURCE/SETTINGS.
 void post_graph_faults(
-    GstElement *element, const std::string &graph, const std::vector<core::Error> &faults,
-    bool missing_file);
-/// What a compile for `caps` threw: STREAM/FORMAT, RESOURCE/SETTINGS, RESOURCE/NOT_FOUND for a
-/// device, RESOURCE/NO_SPACE_LEFT, else LIBRARY/FAILED.
+    GstElement *element, const std::string &graph, const core::FaultList &faults);
+/// What a compile for `caps` threw, with the code for its reason: STREAM/FORMAT,
+/// RESOURCE/SETTINGS, RESOURCE/NOT_FOUND without a device, RESOURCE/NO_SPACE_LEFT, else
+/// LIBRARY/FAILED.
 void post_compile_error(GstElement *element, const std::string &caps, std::exception_ptr error);
 
 }  // namespace holoflow::gst

@@ -20,8 +20,8 @@ struct Size {
 // Where sizes are open. The larger ones are for graphs that cut a fixed region out of the picture.
 constexpr std::array<Size, 3> placeholders{{{64, 48}, {1920, 1088}, {4096, 4096}}};
 
-core::Error fault(const std::string &text, const std::string &node = {}) {
-  core::Error error(text);
+core::Error fault(core::Reason reason, const std::string &text, const std::string &node = {}) {
+  core::Error error(text, reason);
   error.node = node;
   return error;
 }
@@ -130,41 +130,32 @@ void follow(
 }
 
 std::string names_of(const std::vector<PortNode> &ports) {
-  std::string names;
+  std::vector<std::string> names;
   for (const auto &port : ports)
-    names += (names.empty() ? "\"" : ", \"") + port.name + "\"";
-  return names;
+    names.push_back(port.name);
+  return core::quoted_names(names);
 }
 
 void judge_count(
     const std::vector<PortNode> &ports, const char *type, const char *advice,
-    std::vector<core::Error> &faults) {
+    core::FaultList &faults) {
   if (ports.size() == 1)
     return;
-  faults.push_back(fault(
+  faults.add(fault(
+      core::Reason::BadGraph,
       std::string("expected one ") + type + " node, got " +
-      (ports.empty() ? "none; " + std::string(advice)
-                     : std::to_string(ports.size()) + " (" + names_of(ports) +
-               "); more than one comes with a later release of holoflowbin")));
+          (ports.empty() ? "none; " + std::string(advice)
+                         : std::to_string(ports.size()) + " (" + names_of(ports) +
+                   "); more than one comes with a later release of holoflowbin")));
 }
 
-bool same_texts(const std::vector<core::Error> &a, const std::vector<core::Error> &b) {
+bool same_texts(const core::FaultList &a, const core::FaultList &b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto &x, const auto &y) {
     return std::string_view(x.what()) == y.what();
   });
 }
 
 }  // namespace
-
-std::string describe(const std::vector<core::Error> &faults) {
-  std::string text;
-  for (const auto &each : faults) {
-    if (!text.empty())
-      text += '\n';
-    text += each.what();
-  }
-  return text;
-}
 
 GraphModel::GraphModel(GraphSettings settings) : settings_(std::move(settings)) {
   register_tasks(registry_);
@@ -177,18 +168,18 @@ GraphModel::GraphModel(GraphSettings settings) : settings_(std::move(settings)) 
 
 void GraphModel::read() {
   if (settings_.graph.find_first_not_of(" \t\r\n") == std::string::npos) {
-    faults_.push_back(
-        fault("no graph is set; set the property \"graph\" to a file, to JSON or to a "
-              "chain like \"upload ! sqrt ! download\""));
+    faults_.add(fault(
+        core::Reason::BadGraph,
+        "no graph is set; set the property \"graph\" to a file, to JSON or to a "
+        "chain like \"upload ! sqrt ! download\""));
     return;
   }
   try {
     spec_ = core::GraphSpec::from_text(settings_.graph, registry_.keys());
   } catch (const core::GraphError &error) {
     faults_ = error.faults;
-    missing_file_ = error.reason == core::GraphError::Reason::FileNotFound;
   } catch (const std::exception &error) {
-    faults_.push_back(fault(error.what()));
+    faults_.add(fault(core::Reason::Other, error.what()));
   }
 }
 
@@ -207,9 +198,10 @@ void GraphModel::merge_settings() {
         where = "; it is no JSON at character " + std::to_string(error.byte);
     }
     if (!patch.is_object()) {
-      faults_.push_back(fault(
+      faults_.add(fault(
+          core::Reason::BadParam,
           "settings: expected a JSON object like {\"node\": {\"param\": value}}, got " +
-          core::quote(settings_.settings) + where));
+              core::quote(settings_.settings) + where));
       return;
     }
   }
@@ -217,7 +209,7 @@ void GraphModel::merge_settings() {
   try {
     spec_ = spec_.expanded();
   } catch (const core::GraphError &error) {
-    faults_.insert(faults_.end(), error.faults.begin(), error.faults.end());
+    faults_.add_all(error.faults);
     return;
   }
   apply(patch, true);
@@ -234,17 +226,24 @@ void GraphModel::apply(nlohmann::json &patch, bool last) {
     if (params->is_object())
       node.settings.merge_patch(*params);
     else
-      faults_.push_back(fault(
-          "settings: expected an object of params for node \"" + node.name + "\", got " +
-              params->dump(),
+      faults_.add(fault(
+          core::Reason::BadParam,
+          "settings: expected an object of params for node " + core::quote(node.name) + ", got " +
+              core::show(*params),
           node.name));
     patch.erase(params);
   }
   if (!last)
     return;
-  for (const auto &item : patch.items())
-    faults_.push_back(fault(
-        "settings: there is no node \"" + item.key() + "\"" + core::suggestion(item.key(), names)));
+  for (const auto &item : patch.items()) {
+    if (faults_.is_full())
+      faults_.add_unlisted();
+    else
+      faults_.add(fault(
+          core::Reason::BadParam,
+          "settings: there is no node " + core::quote(item.key()) +
+              core::suggestion(item.key(), names)));
+  }
 }
 
 // Extents that params name, for sizes that no placeholder has.
@@ -275,11 +274,12 @@ void GraphModel::find_ports() {
           {node.name, text_param(node.settings, "as"), text_param(node.settings, "caps"), ""});
       const auto &caps = inputs_.back().caps;
       if (!caps.empty() && CapsPtr(gst_caps_from_string(caps.c_str())) == nullptr)
-        faults_.push_back(fault(
-            "node \"" + node.name +
-                "\" (Input): \"caps\": expected GStreamer caps like "
-                "\"video/x-raw,format=GRAY8\", got \"" +
-                caps + "\"",
+        faults_.add(fault(
+            core::Reason::BadParam,
+            "node " + core::quote(node.name) +
+                " (Input): \"caps\": expected GStreamer caps like "
+                "\"video/x-raw,format=GRAY8\", got " +
+                core::quote(caps),
             node.name));
     } else if (node.kind == "Output")
       outputs_.push_back({node.name, "", "", text_param(node.settings, "format")});
@@ -321,13 +321,14 @@ Inference GraphModel::compute(const core::TDesc &frame) const {
     try {
       result.layout = output_layout(tensor, records, port.format);
     } catch (const CapsError &error) {
-      result.faults.push_back(
-          fault("node \"" + port.name + "\" (Output): " + error.what(), port.name));
+      result.faults.add(fault(
+          core::Reason::Incompatible,
+          "node " + core::quote(port.name) + " (Output): " + error.what(), port.name));
       return result;
     }
     follow(inferred.graph, output, tensor.rank() < 3 || records == tensor.shape[0], result);
   } catch (const std::exception &error) {
-    result.faults.push_back(fault(error.what()));
+    result.faults.add(fault(core::Reason::Other, error.what()));
   }
   return result;
 }
@@ -400,7 +401,7 @@ std::vector<const CapsRow *> GraphModel::accepted_rows() const {
   return rows;
 }
 
-std::vector<core::Error> GraphModel::refusal(const GstCaps *caps) const {
+core::FaultList GraphModel::refusal(const GstCaps *caps) const {
   try {
     const auto &input = inputs_.front();
     const auto stream = parse_input_caps(caps, input.as);
@@ -408,17 +409,18 @@ std::vector<core::Error> GraphModel::refusal(const GstCaps *caps) const {
     if (allowed != nullptr && !gst_caps_can_intersect(caps, allowed.get())) {
       const TextPtr got(gst_caps_to_string(caps));
       return {fault(
-          "node \"" + input.name + "\" (Input): expected \"" + input.caps + "\", got " + got.get() +
-              "; convert before holoflowbin or change \"caps\"",
+          core::Reason::Incompatible,
+          "node " + core::quote(input.name) + " (Input): expected " + core::quote(input.caps) +
+              ", got " + got.get() + "; convert before holoflowbin or change \"caps\"",
           input.name)};
     }
     return infer(stream.frame)->faults;
   } catch (const CapsError &error) {
-    return {fault(error.what())};
+    return {fault(core::Reason::Incompatible, error.what())};
   }
 }
 
-std::vector<core::Error> GraphModel::infer_faults(const CapsRow &row) const {
+core::FaultList GraphModel::infer_faults(const CapsRow &row) const {
   const auto frame = placeholder_frame(
       row, inputs_.empty() ? "" : inputs_.front().as, placeholders[0].width,
       placeholders[0].height);
@@ -428,12 +430,12 @@ std::vector<core::Error> GraphModel::infer_faults(const CapsRow &row) const {
   return runtime::Compiler(registry_, config(frame)).infer(spec_).faults;
 }
 
-std::vector<core::Error> GraphModel::judge() const {
+core::FaultList GraphModel::judge() const {
   if (!faults_.empty())
     return faults_;
   if (!accepted_rows().empty())
     return {};
-  std::vector<core::Error> faults;
+  core::FaultList faults;
   judge_count(inputs_, "Input", "add a node of type \"Input\", frames enter through it", faults);
   judge_count(outputs_, "Output", "add a node of type \"Output\", frames leave through it", faults);
   std::vector<const CapsRow *> rows = input_rows(inputs_.empty() ? "" : inputs_.front().as);
@@ -444,11 +446,12 @@ std::vector<core::Error> GraphModel::judge() const {
       return allowed == nullptr || !gst_caps_can_intersect(row_caps(*row).get(), allowed.get());
     });
     if (rows.empty())
-      faults.push_back(fault(
-          "node \"" + input.name +
-              "\" (Input): expected \"caps\" that meet "
-              "what an Input takes, like \"video/x-raw,format=GRAY8\", got \"" +
-              input.caps + "\"",
+      faults.add(fault(
+          core::Reason::BadParam,
+          "node " + core::quote(input.name) +
+              " (Input): expected \"caps\" that meet "
+              "what an Input takes, like \"video/x-raw,format=GRAY8\", got " +
+              core::quote(input.caps),
           input.name));
   }
   if (rows.empty())
@@ -456,10 +459,11 @@ std::vector<core::Error> GraphModel::judge() const {
   // The faults of the first format; where others differ, types alone may be wrong.
   auto first = infer_faults(*rows.front());
   if (!same_texts(first, infer_faults(*rows.back())))
-    first.push_back(fault(
+    first.add(fault(
+        core::Reason::Incompatible,
         "no format that the Input takes fits this graph; shown are the faults for " +
-        rows.front()->name()));
-  faults.insert(faults.end(), first.begin(), first.end());
+            rows.front()->name()));
+  faults.add_all(first);
   return faults;
 }
 

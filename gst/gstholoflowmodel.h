@@ -41,7 +41,7 @@ struct PortNode {
 
 /// What the graph makes of frames of one kind.
 struct Inference {
-  std::vector<core::Error> faults;  ///< empty where the graph takes them
+  core::FaultList faults;  ///< empty where the graph takes them
   OutputLayout layout;
   /// Buffers that leave for each frame that enters, as a fraction; 0/1 where that varies.
   Rate buffers_per_frame = {1, 1};
@@ -60,21 +60,20 @@ public:
   explicit GraphModel(GraphSettings settings);
 
   [[nodiscard]] const GraphSettings &settings() const { return settings_; }
-  /// Faults of reading and of the settings; `missing_file` tells which error the element posts.
-  [[nodiscard]] const std::vector<core::Error> &read_faults() const { return faults_; }
-  [[nodiscard]] bool missing_file() const { return missing_file_; }
+  /// Faults of reading and of the settings.
+  [[nodiscard]] const core::FaultList &read_faults() const { return faults_; }
   /// The graph with the settings merged in. Empty where there are read faults.
   [[nodiscard]] const core::GraphSpec &spec() const { return spec_; }
   [[nodiscard]] const std::vector<PortNode> &inputs() const { return inputs_; }
   [[nodiscard]] const std::vector<PortNode> &outputs() const { return outputs_; }
 
   /// Everything that is wrong whatever the caps will be. Empty: some caps will do.
-  [[nodiscard]] std::vector<core::Error> judge() const;
+  [[nodiscard]] core::FaultList judge() const;
 
   /// What the graph does with this frame. One Input and one Output.
   [[nodiscard]] std::shared_ptr<const Inference> infer(const core::TDesc &frame) const;
   /// Why the graph does not take these fixed caps; empty where it does.
-  [[nodiscard]] std::vector<core::Error> refusal(const GstCaps *caps) const;
+  [[nodiscard]] core::FaultList refusal(const GstCaps *caps) const;
   /// The rows whose frames the graph takes at some size, most specific first, as `restrict` allows.
   [[nodiscard]] std::vector<const CapsRow *> accepted_rows() const;
   /// What it does with frames of that row: at 64×48, or where the graph needs larger ones at the
@@ -95,22 +94,18 @@ private:
   void find_ports();
   void find_extents();
   [[nodiscard]] Inference compute(const core::TDesc &frame) const;
-  [[nodiscard]] std::vector<core::Error> infer_faults(const CapsRow &row) const;
+  [[nodiscard]] core::FaultList infer_faults(const CapsRow &row) const;
 
   const GraphSettings settings_;
   // Inference has a registry of its own: a compile adds GPU implementations to another one.
   mutable core::Registry registry_;
   core::GraphSpec spec_;
   std::vector<size_t> named_extents_;
-  std::vector<core::Error> faults_;
-  bool missing_file_ = false;
+  core::FaultList faults_;
   std::vector<PortNode> inputs_, outputs_;
 
   mutable std::mutex mutex_;  // guards cache_
   mutable std::map<std::string, std::shared_ptr<const Inference>> cache_;
 };
-
-/// Every fault as a line of its own, each with JSON pointer, line and column where they are known.
-[[nodiscard]] std::string describe(const std::vector<core::Error> &faults);
 
 }  // namespace holoflow::gst

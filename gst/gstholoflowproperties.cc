@@ -92,7 +92,7 @@ void change_settings(BinState &state, const std::string &text) {
   const auto faults = model->judge();
   if (!faults.empty()) {
     post_warning(
-        state.element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS, describe(faults),
+        state.element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS, core::to_text(faults),
         "the graph keeps its former settings");
     return;
   }

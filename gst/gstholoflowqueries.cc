@@ -115,22 +115,23 @@ core::Error refused_downstream(const GstCaps *made) {
   const GstStructure *structure = gst_caps_get_structure(made, 0);
   return core::Error(
       std::string("downstream of holoflowbin does not take what the graph makes, ") + text.get() +
-      (gst_structure_has_name(structure, "video/x-raw")
-           ? "; insert \"videoconvert\" behind holoflowbin"
-           : "; let the graph end in U8 or U16 pictures (\"Abs\", \"Conversion\"), or link an "
-             "element that takes tensors"));
+          (gst_structure_has_name(structure, "video/x-raw")
+               ? "; insert \"videoconvert\" behind holoflowbin"
+               : "; let the graph end in U8 or U16 pictures (\"Abs\", \"Conversion\"), or link an "
+                 "element that takes tensors"),
+      core::Reason::Incompatible);
 }
 
 // Once for each life between READY and PAUSED: negotiation fails upstream, where nobody knows why.
 void explain_empty(BinState &state, const GraphModel &model, GstPad *sink, GstCaps *filter) {
   if (filter == nullptr || !offers_raw(filter) || !state.stream.first_explanation())
     return;
-  std::vector<core::Error> faults;
+  core::FaultList faults;
   for (const CapsRow *row : model.accepted_rows()) {
     if (!takes_fixed_size(model, *row, filter) ||
         !gst_caps_can_intersect(as_input_allows(model, row_caps(*row)).get(), filter))
       continue;
-    faults.push_back(
+    faults.add(
         refused_downstream(open_output_caps(model.infer_row(*row).inference->layout, true).get()));
     break;
   }
@@ -142,7 +143,7 @@ void explain_empty(BinState &state, const GraphModel &model, GstPad *sink, GstCa
   const TextPtr offered(gst_caps_to_string(filter));
   GST_WARNING_OBJECT(sink, "nothing in common with %s", offered.get());
   post_warning(
-      state.element, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, describe(faults),
+      state.element, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, core::to_text(faults),
       std::string("upstream offers ") + offered.get());
 }
 

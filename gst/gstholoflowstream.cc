@@ -54,7 +54,7 @@ bool Stream::judge_caps(GstCaps *caps) {
   }
   refused_caps_ = share(caps);
   post_error(
-      element_, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, describe(faults),
+      element_, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, core::to_text(faults),
       "caps: " + to_text(caps));
   return false;
 }

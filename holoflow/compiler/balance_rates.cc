@@ -29,6 +29,7 @@
 
 #include "holoflow/compiler/partition.hh"
 #include "holoflow/compiler/saturating.hh"
+#include "holoflow/core/graph_fault.hh"
 
 namespace holoflow::compiler {
 
@@ -107,7 +108,7 @@ public:
   }
 
 private:
-  std::string name(size_t node) const { return "\"" + plan_.graph.nodes[node].spec.name + "\""; }
+  std::string name(size_t node) const { return core::quote(plan_.graph.nodes[node].spec.name); }
   std::string first_node(size_t section) const {
     return name(plan_.sections[section].sync_topo.front());
   }
@@ -123,6 +124,7 @@ private:
         if (!rate) {
           add_fault(
               plan_, {.pass = partition_pass, .node = static_cast<int>(links_[index].node)},
+              core::Reason::Rates,
               "the frame rate behind it is too far from the rate of " + first_node(root) +
                   " to be computed; use smaller batches and strides");
         } else if (root_[other] < 0) {
@@ -154,7 +156,7 @@ private:
     if (const auto via = via_[link.to]; via >= 0)
       other = " through " + name(links_[static_cast<size_t>(via)].node);
     add_fault(
-        plan_, {.pass = partition_pass, .node = static_cast<int>(link.node)},
+        plan_, {.pass = partition_pass, .node = static_cast<int>(link.node)}, core::Reason::Rates,
         "frame rates disagree where paths meet: for each iteration of " +
             first_node(static_cast<size_t>(root_[link.to])) + " it gives " +
             (given ? given->text() : std::string("too many")) + " windows to " +
@@ -192,6 +194,7 @@ private:
       if (link.window->drops && !join(link))
         add_fault(
             plan_, {.pass = partition_pass, .node = static_cast<int>(link.node)},
+            core::Reason::Rates,
             "it drops frames when it is full, but other paths that meet its own keep them, so " +
                 first_node(link.to) +
                 " would get frames that do not belong together; use \"policy\": \"block\" here, or "
@@ -253,7 +256,7 @@ private:
     const Place place{.pass = partition_pass, .node = static_cast<int>(link.node)};
     if (frames > most_frames) {
       add_fault(
-          plan_, place,
+          plan_, place, core::Reason::Rates,
           "it would have to hold more than 4000000000 frames while another path to " +
               first_node(link.to) + " fills its windows; use smaller windows there");
       return;
@@ -288,7 +291,7 @@ private:
       node.infer.window = deeper.window;
     } catch (const std::exception &error) {
       add_fault(
-          plan_, {.pass = partition_pass, .node = static_cast<int>(index)},
+          plan_, {.pass = partition_pass, .node = static_cast<int>(index)}, core::Reason::Rates,
           "it needs room for " + std::to_string(node.min_slots) +
               " frames because paths meet: " + error.what());
     }

@@ -136,6 +136,7 @@ private:
     const auto &owner = plan_.owners[second];
     add_fault(
         plan_, {.pass = pass, .node = static_cast<int>(owner.node), .slot = owner.slot},
+        core::Reason::Ownership,
         std::string(owner.is_input ? "input " : "output ") + std::to_string(owner.slot) + " and " +
             describe(first) +
             " both want to own the same memory; put a \"Copy\" node between them");

@@ -114,7 +114,8 @@ void create_tasks(Plan &plan) {
           plan, "node " + quoted(plan.graph.nodes[i].spec) + ": create failed: ", error);
     } catch (...) {
       add_fault(
-          plan, {.pass = pass, .node = static_cast<int>(i)}, "create failed: " + what_was_thrown());
+          plan, {.pass = pass, .node = static_cast<int>(i)}, core::Reason::CreateFailed,
+          "create failed: " + what_was_thrown());
     }
     trace_call(plan, i, begin);
   }
@@ -136,7 +137,7 @@ void update_tasks(Plan &plan, std::unique_ptr<runtime::CompilerOutput> &previous
       if (!failure.empty())
         previous.reset();
       add_fault(
-          plan, {.pass = pass, .node = static_cast<int>(index)},
+          plan, {.pass = pass, .node = static_cast<int>(index)}, core::Reason::CreateFailed,
           "update failed: " + what +
               (failure.empty()
                    ? "; the previous graph stays as it was"

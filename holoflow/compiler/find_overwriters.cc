@@ -182,6 +182,7 @@ void give_up_overwriting(
         {.pass = partition_pass,
          .node = static_cast<int>(overwriter.node),
          .slot = overwriter.slot},
+        core::Reason::Overwrite,
         "input " + slot + (in_place ? " is overwritten in place, but " : " is taken away, but ") +
             output_name(plan, producer, output) + " " + reason +
             "; put a \"Copy\" node before input " + slot);

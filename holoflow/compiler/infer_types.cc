@@ -2,8 +2,11 @@
 // Pass 3: topological order and the factories' contracts.
 #include <algorithm>
 #include <stdexcept>
+#include <unordered_map>
 
 #include "holoflow/compiler/passes.hh"
+#include "holoflow/core/graph_fault.hh"
+#include "holoflow/core/near_name.hh"
 
 namespace holoflow::compiler {
 
@@ -45,26 +48,39 @@ std::vector<size_t> find_cycle(const Plan &plan, const std::vector<size_t> &unor
 /// Returns the nodes of the cycle.
 std::vector<size_t> refuse_cycle(Plan &plan, const std::vector<size_t> &in_degree) {
   const auto cycle = find_cycle(plan, in_degree);
-  std::string names;
-  for (const auto node : cycle) {
-    if (!names.empty())
-      names += " -> ";
-    names += "\"" + plan.graph.nodes[node].spec.name + "\"";
+  std::vector<std::string> names;
+  std::unordered_map<size_t, size_t> next;  // in the cycle, by node
+  for (size_t i = 0; i < cycle.size(); ++i) {
+    names.push_back(plan.graph.nodes[cycle[i]].spec.name);
+    if (i + 1 < cycle.size())
+      next.emplace(cycle[i], cycle[i + 1]);
   }
   const auto in_cycle = [&](size_t edge) {
-    for (size_t i = 0; i + 1 < cycle.size(); ++i)
-      if (plan.graph.edges[edge].from == cycle[i] && plan.graph.edges[edge].to == cycle[i + 1])
-        return true;
-    return false;
+    const auto found = next.find(plan.graph.edges[edge].from);
+    return found != next.end() && found->second == plan.graph.edges[edge].to;
   };
   int spec_edge = -1;
   for (size_t edge = 0; edge < plan.graph.edges.size() && spec_edge < 0; ++edge)
     if (in_cycle(edge))
       spec_edge = static_cast<int>(plan.edge_spec_index[edge]);
   add_fault(
-      plan, {.pass = pass, .edge = spec_edge},
-      "the graph has a cycle: " + names + "; a graph must be acyclic, remove one of its edges");
+      plan, {.pass = pass, .edge = spec_edge}, core::Reason::Cycle,
+      "the graph has a cycle: " + core::quoted_names(names, " -> ") +
+          "; a graph must be acyclic, remove one of its edges");
   return cycle;
+}
+
+/// Nodes that Kahn's algorithm did not reach: those of a cycle, which is reported; all of them once
+/// no more faults are listed, for the search for a cycle looks at every edge.
+std::vector<size_t> nodes_to_give_up(Plan &plan, const std::vector<size_t> &in_degree) {
+  if (!plan.faults.is_full())
+    return refuse_cycle(plan, in_degree);
+  plan.faults.add_unlisted();
+  std::vector<size_t> nodes;
+  for (size_t i = 0; i < in_degree.size(); ++i)
+    if (in_degree[i] > 0)
+      nodes.push_back(i);
+  return nodes;
 }
 
 /// Kahn's algorithm; ready nodes leave in the order of the specification. The nodes of a cycle are
@@ -89,7 +105,7 @@ void order_nodes(Plan &plan) {
       }
     if (order.size() == count)
       break;
-    for (const auto node : refuse_cycle(plan, in_degree)) {
+    for (const auto node : nodes_to_give_up(plan, in_degree)) {
       if (given_up[node])
         continue;  // the first node of a cycle is also its last
       given_up[node] = true;
@@ -113,7 +129,7 @@ bool gather_inputs(Plan &plan, size_t node, std::vector<core::TDesc> &inputs, bo
     const auto slot = static_cast<size_t>(edge.spec.in_idx);
     if (slot >= edges.size()) {
       add_fault(
-          plan, at(node, edge.spec.in_idx),
+          plan, at(node, edge.spec.in_idx), core::Reason::BadEdge,
           "input " + std::to_string(slot) + " is out of range: " + std::to_string(edges.size()) +
               (edges.size() == 1 ? " input is connected, it must be input 0"
                                  : " inputs are connected, they must be inputs 0 to " +
@@ -134,9 +150,10 @@ bool gather_inputs(Plan &plan, size_t node, std::vector<core::TDesc> &inputs, bo
            .node = static_cast<int>(edge.from),
            .slot = edge.spec.out_idx,
            .edge = static_cast<int>(plan.edge_spec_index[index])},
+          core::Reason::BadEdge,
           "output " + std::to_string(out) + " is out of range: the node has " +
               std::to_string(outputs.size()) + (outputs.size() == 1 ? " output" : " outputs") +
-              ", \"" + edge.spec.to + ":" + std::to_string(slot) + "\" cannot read it");
+              ", " + slot_name(edge.spec.to, edge.spec.in_idx) + " cannot read it");
       return false;
     }
     inputs[slot] = outputs[out];
@@ -181,15 +198,7 @@ void check_descriptor(const core::TDesc &desc, const std::string &slot) {
     refuse(
         "has rank " + std::to_string(desc.rank()) + ", more than " +
         std::to_string(core::max_tensor_rank));
-  size_t end = 0;
-  bool fits = true;
-  try {
-    fits = !__builtin_add_overflow(desc.offset, desc.num_bytes(), &end) &&
-        desc.num_elements() <= core::max_tensor_bytes;
-  } catch (const std::overflow_error &) {
-    fits = false;
-  }
-  if (!fits || end > core::max_tensor_bytes)
+  if (!tasks::is_possible(desc))
     refuse("is larger than " + std::to_string(core::max_tensor_bytes) + " bytes");
   const auto size = core::size_of(desc.dtype);
   const auto alignment = desc.dtype == core::DType::CF32 ? size / 2 : size;
@@ -274,7 +283,7 @@ void infer_node(Plan &plan, size_t node, std::span<const core::TDesc> inputs) {
       check_contract(plan, node, inputs, result);
     } catch (const std::logic_error &error) {
       add_fault(
-          plan, at(node),
+          plan, at(node), core::Reason::BrokenTask,
           std::string("the factory of this type broke its contract: ") + error.what());
       return;
     }
@@ -284,12 +293,14 @@ void infer_node(Plan &plan, size_t node, std::span<const core::TDesc> inputs) {
   } catch (const tasks::ParamError &error) {
     auto place = at(node);
     place.pointer = error.pointer;
-    add_fault(plan, place, error.what());
+    add_fault(plan, place, core::Reason::Incompatible, error.what());
+  } catch (const core::Refusal &error) {
+    add_fault(plan, at(node), error.reason, error.what());
   } catch (const std::exception &error) {
-    add_fault(plan, at(node), error.what());
+    add_fault(plan, at(node), core::Reason::Incompatible, error.what());
   } catch (...) {
     add_fault(
-        plan, at(node),
+        plan, at(node), core::Reason::BrokenTask,
         "the factory of this type broke its contract: infer threw something that is no "
         "std::exception");
   }
@@ -300,7 +311,7 @@ void infer_node(Plan &plan, size_t node, std::span<const core::TDesc> inputs) {
 void infer_types(Plan &plan) {
   plan.inferred.assign(plan.node_count(), false);
   order_nodes(plan);
-  std::string not_checked;
+  std::vector<std::string> not_checked;
   std::vector<core::TDesc> inputs;
   for (const auto node : plan.topo_order) {
     if (plan.node_faulty[node])
@@ -310,14 +321,13 @@ void infer_types(Plan &plan) {
     if (gather_inputs(plan, node, inputs, blocked)) {
       infer_node(plan, node, inputs);
     } else if (blocked) {
-      not_checked +=
-          (not_checked.empty() ? "\"" : ", \"") + plan.graph.nodes[node].spec.name + "\"";
+      not_checked.push_back(plan.graph.nodes[node].spec.name);
     }
   }
   if (!not_checked.empty())
     add_fault(
-        plan, {.pass = pass},
-        "not checked, because a node before them has a fault: " + not_checked);
+        plan, {.pass = pass}, core::Reason::NotChecked,
+        "not checked, because a node before them has a fault: " + core::quoted_names(not_checked));
   for (auto &edge : plan.graph.edges) {
     const auto &outputs = plan.graph.nodes[edge.from].infer.output_descs;
     const auto out = static_cast<size_t>(edge.spec.out_idx);

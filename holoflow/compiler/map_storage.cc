@@ -61,6 +61,7 @@ private:
     if (in_place.required) {
       add_fault(
           plan_, {.pass = pass, .node = static_cast<int>(index), .slot = in_place.in_idx},
+          core::Reason::Overwrite,
           "input " + std::to_string(in_place.in_idx) + " " + reason +
               "; put a \"Copy\" node before it");
     } else {

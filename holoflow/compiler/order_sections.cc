@@ -5,6 +5,7 @@
 
 #include "holoflow/compiler/alias_forest.hh"
 #include "holoflow/compiler/partition.hh"
+#include "holoflow/core/graph_fault.hh"
 
 namespace holoflow::compiler {
 
@@ -61,7 +62,7 @@ public:
         continue;
       std::string readers;
       for (const auto reader : overwriters_[i].readers)
-        readers += (readers.empty() ? "\"" : ", \"") + plan_.graph.nodes[reader].spec.name + "\"";
+        readers += (readers.empty() ? "" : ", ") + core::quote(plan_.graph.nodes[reader].spec.name);
       const auto node = overwriters_[i].node;
       add_decision(
           plan_, runtime::Decision::Kind::Order, static_cast<int>(node),
@@ -125,8 +126,8 @@ private:
         });
     give_up_overwriting(
         plan_, forest_, overwriter,
-        "is also read by \"" + plan_.graph.nodes[*reader].spec.name + "\", which runs after \"" +
-            plan_.graph.nodes[overwriter.node].spec.name + "\"");
+        "is also read by " + core::quote(plan_.graph.nodes[*reader].spec.name) +
+            ", which runs after " + core::quote(plan_.graph.nodes[overwriter.node].spec.name));
     outstanding_[index] = 0;
     given_up_[index] = true;
     if (is_ready(overwriter.node))
@@ -245,6 +246,7 @@ private:
     }
     add_fault(
         plan_, {.pass = partition_pass, .node = static_cast<int>(nodes_[chosen])},
+        core::Reason::Ownership,
         "it owns an input that another asynchronous node reads, and reads one that the other owns, "
         "so neither can come first; put a \"Copy\" node before one of its inputs");
     return false;

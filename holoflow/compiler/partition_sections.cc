@@ -5,6 +5,8 @@
 
 #include "holoflow/compiler/partition.hh"
 #include "holoflow/compiler/passes.hh"
+#include "holoflow/core/graph_fault.hh"
+#include "holoflow/core/near_name.hh"
 
 namespace holoflow::compiler {
 
@@ -38,7 +40,7 @@ private:
 };
 
 std::string name_of(const Plan &plan, size_t node) {
-  return "\"" + plan.graph.nodes[node].spec.name + "\"";
+  return core::quote(plan.graph.nodes[node].spec.name);
 }
 
 void refuse_unpopped_outputs(Plan &plan) {
@@ -49,7 +51,7 @@ void refuse_unpopped_outputs(Plan &plan) {
     const Place place{.pass = pass, .node = static_cast<int>(i)};
     if (plan.out_edges[i].empty()) {
       add_fault(
-          plan, place,
+          plan, place, core::Reason::UnreadOutput,
           "nobody reads its outputs, so it would fill up and stop the graph; "
           "connect an output or remove the node");
       continue;
@@ -57,7 +59,9 @@ void refuse_unpopped_outputs(Plan &plan) {
     for (size_t out = 0; out < node.out_tids.size(); ++out)
       if (plan.tensor_readers[static_cast<size_t>(node.out_tids[out])] == 0 &&
           !node.infer.optional_outputs[out])
-        add_fault(plan, place, "output " + std::to_string(out) + " is read by nobody; connect it");
+        add_fault(
+            plan, place, core::Reason::UnreadOutput,
+            "output " + std::to_string(out) + " is read by nobody; connect it");
   }
 }
 
@@ -160,16 +164,17 @@ void refuse_section_cycles(Plan &plan, const std::vector<std::vector<size_t>> &m
     ++id;
   for (size_t step = 0; step < count; ++step)
     id = static_cast<size_t>(plan.producer_section[static_cast<size_t>(queue_into[id])]);
-  std::string names;
+  std::vector<std::string> names;
   const auto first = id;
   do {
     const auto node = static_cast<size_t>(queue_into[id]);
-    names = name_of(plan, node) + (names.empty() ? "" : ", ") + names;
+    names.push_back(plan.graph.nodes[node].spec.name);
     id = static_cast<size_t>(plan.producer_section[node]);
   } while (id != first);
+  std::reverse(names.begin(), names.end());
   add_fault(
-      plan, {.pass = pass},
-      "a cycle of sections: the nodes before and behind " + names +
+      plan, {.pass = pass}, core::Reason::Cycle,
+      "a cycle of sections: the nodes before and behind " + core::quoted_names(names) +
           " are also connected directly (around " + name_of(plan, members[first].front()) +
           "), so one thread would wait for itself; put a \"BatchQueue\" into the direct "
           "connection as well");

@@ -2,6 +2,8 @@
 // Faults with their place.
 #include "holoflow/compiler/plan.hh"
 
+#include "holoflow/core/graph_fault.hh"
+
 namespace holoflow::compiler {
 
 namespace {
@@ -30,11 +32,15 @@ bool names_a_slot(const std::string &text) {
 }  // namespace
 
 std::string quoted(const core::NodeSpec &node) {
-  return "\"" + node.name + "\" (" + node.kind + ")";
+  return core::quote(node.name) + " (" + core::printable(node.kind) + ")";
+}
+
+std::string slot_name(const std::string &node, int slot) {
+  return '"' + core::printable(node) + ":" + std::to_string(slot) + '"';
 }
 
 std::string output_name(const Plan &plan, size_t node, int slot) {
-  return "\"" + plan.spec->nodes[node].name + ":" + std::to_string(slot) + "\"";
+  return slot_name(plan.spec->nodes[node].name, slot);
 }
 
 void add_decision(Plan &plan, runtime::Decision::Kind kind, int node, std::string text) {
@@ -43,12 +49,14 @@ void add_decision(Plan &plan, runtime::Decision::Kind kind, int node, std::strin
 }
 
 void throw_with_bill(const Plan &plan, const std::string &place, const core::DeviceError &error) {
-  core::DeviceError told(place + error.what() + "\n" + runtime::to_text(plan.bill));
+  core::DeviceError told(place + error.what() + "\n" + runtime::to_text(plan.bill), error.reason);
   told.pass = "allocate";
   throw told;
 }
 
-void add_fault(Plan &plan, const Place &place, const std::string &text) {
+void add_fault(Plan &plan, const Place &place, core::Reason reason, const std::string &text) {
+  if (plan.faults.is_full())
+    return plan.faults.add_unlisted();
   std::string message = std::string(place.pass) + ": ";
   std::string name;
   if (place.node >= 0) {
@@ -56,27 +64,27 @@ void add_fault(Plan &plan, const Place &place, const std::string &text) {
     name = node.name;
     message += "node " + quoted(node) + (names_a_slot(text) ? ", " : ": ");
   }
-  message += text;
+  message += core::cut(text, core::max_message_bytes);
 
   const auto pointer = pointer_of(plan, place);
   core::SourceMap::Position position;
   if (!pointer.empty()) {
     position = plan.spec->source->find(pointer);
-    message += " [" + pointer;
+    message += " [" + core::printable(pointer);
     if (position.line > 0)
       message +=
           ", line " + std::to_string(position.line) + ", column " + std::to_string(position.column);
     message += "]";
   }
 
-  core::Error fault(message);
+  core::Error fault(message, reason);
   fault.pass = place.pass;
   fault.node = name;
   fault.slot = place.slot;
-  fault.pointer = pointer;
+  fault.pointer = core::short_pointer(pointer);
   fault.line = position.line;
   fault.column = position.column;
-  plan.faults.push_back(std::move(fault));
+  plan.faults.add(std::move(fault));
 }
 
 }  // namespace holoflow::compiler

@@ -53,7 +53,7 @@ struct Plan {
   bool beside_previous = false;  ///< the scheduler of `previous` may be running
 
   // Written by any pass.
-  std::vector<core::Error> faults;
+  core::FaultList faults;
   std::vector<runtime::Decision> decisions;
   std::vector<runtime::CompileSpan> spans;  ///< passes, and calls of factories where wanted
 
@@ -135,8 +135,11 @@ struct Plan {
   [[nodiscard]] int sid_of(int tid) const { return tid_to_sid[static_cast<size_t>(tid)]; }
 };
 
-/// `"name" (Kind)`.
+/// `"name" (Kind)`, cut as foreign text is.
 [[nodiscard]] std::string quoted(const core::NodeSpec &node);
+
+/// `"a:0"`, cut as foreign text is.
+[[nodiscard]] std::string slot_name(const std::string &node, int slot);
 
 /// Where an edge comes from, `"a:0"`.
 [[nodiscard]] std::string output_name(const Plan &plan, size_t node, int slot);
@@ -160,6 +163,7 @@ struct Place {
 
 /// Adds a fault: "pass: node "name" (Kind), text [pointer, line, column]". `text` beginning with
 /// "input " or "output " is joined by a comma, anything else by a colon.
-void add_fault(Plan &plan, const Place &place, const std::string &text);
+/// Names within `text` are the caller's to quote with core::quote(). A full list only counts it.
+void add_fault(Plan &plan, const Place &place, core::Reason reason, const std::string &text);
 
 }  // namespace holoflow::compiler

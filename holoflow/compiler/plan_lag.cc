@@ -198,7 +198,7 @@ void plan_lag(Plan &plan) {
   const int lag = plan.config->lag;
   if (lag < 0 || lag > most_lag)
     return add_fault(
-        plan, {.pass = "lag"},
+        plan, {.pass = "lag"}, core::Reason::BadConfig,
         "expected Config::lag from 0 to " + std::to_string(most_lag) + ", got " +
             std::to_string(lag));
   for (auto &section : plan.sections)

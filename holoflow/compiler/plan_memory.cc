@@ -303,7 +303,7 @@ void check_budget(Plan &plan) {
   if (needed <= budget)
     return;
   add_fault(
-      plan, {.pass = pass},
+      plan, {.pass = pass}, core::Reason::OverBudget,
       "the graph takes " + std::to_string(needed) + " bytes of " + (on_gpu ? "Device" : "Host") +
           " memory, the budget is " + std::to_string(budget) +
           "; use smaller queues, batches or frames, or raise the budget\n" +

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "holoflow/compiler/passes.hh"
+#include "holoflow/core/graph_fault.hh"
 
 namespace holoflow::compiler {
 
@@ -99,7 +100,7 @@ private:
     add_decision(plan_, Decision::Kind::Replay, static_cast<int>(node), text);
     if (replay_ == Replay::Require)
       add_fault(
-          plan_, {.pass = pass, .node = static_cast<int>(node)},
+          plan_, {.pass = pass, .node = static_cast<int>(node)}, core::Reason::NotRecorded,
           "cannot be recorded, but replay is required: " + why +
               "; use replay = auto, or another task");
   }
@@ -212,9 +213,9 @@ Replay replay_of(Plan &plan) {
     return Replay::Require;
   if (value != "auto")
     add_fault(
-        plan, {.pass = pass},
-        "environment variable HOLOFLOW_REPLAY: expected off, auto or require, got \"" +
-            std::string(value) + "\"");
+        plan, {.pass = pass}, core::Reason::BadConfig,
+        "environment variable HOLOFLOW_REPLAY: expected off, auto or require, got " +
+            core::quote(value));
   return Replay::Auto;
 }
 
@@ -233,7 +234,7 @@ void plan_recordings(Plan &plan) {
   if (!on_device) {
     if (replay == Replay::Require)
       add_fault(
-          plan, {.pass = pass},
+          plan, {.pass = pass}, core::Reason::NotRecorded,
           "replay is required, but the graph runs on the CPU, where there is nothing to record; "
           "use replay = auto, or a graph and a device that compute on a GPU");
     return;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Pass 1: the specification by itself.
-#include <algorithm>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "holoflow/compiler/passes.hh"
+#include "holoflow/core/graph_fault.hh"
 #include "holoflow/core/graph_json.hh"
 #include "holoflow/core/near_name.hh"
 
@@ -17,11 +19,13 @@ void check_node(Plan &plan, size_t index) {
   const auto &node = plan.spec->nodes[index];
   const Place place{.pass = pass, .node = static_cast<int>(index)};
   if (node.name.empty()) {
-    add_fault(plan, place, "a node needs a name, got an empty one");
+    add_fault(plan, place, core::Reason::BadGraph, "a node needs a name, got an empty one");
     plan.node_faulty[index] = true;
   }
   if (!plan.node_index.emplace(node.name, index).second) {
-    add_fault(plan, place, "the name is used twice; give each node a name of its own");
+    add_fault(
+        plan, place, core::Reason::BadGraph,
+        "the name is used twice; give each node a name of its own");
     plan.node_faulty[index] = true;
   }
   if (node.kind == core::graph_node_type) {
@@ -29,22 +33,26 @@ void check_node(Plan &plan, size_t index) {
     return;
   }
   if (!plan.registry->is_registered(node.kind)) {
+    plan.node_faulty[index] = true;
+    if (plan.faults.is_full())
+      return plan.faults.add_unlisted();
     const auto known = plan.registry->keys();
     add_fault(
-        plan, place,
-        "unknown type \"" + node.kind + "\"" + core::type_suggestion(node.kind, known));
-    plan.node_faulty[index] = true;
+        plan, place, core::Reason::UnknownType,
+        "unknown type " + core::quote(node.kind) + core::type_suggestion(node.kind, known));
     return;
   }
   const auto *spec = tasks::find_spec(*plan.registry, node.kind);
   if (spec == nullptr)
     return;
-  for (const auto &fault : tasks::check_params(*spec, node.settings)) {
+  const auto faults = tasks::check_params(*spec, node.settings);
+  for (const auto &fault : faults) {
     auto at = place;
     at.pointer = fault.pointer;
-    add_fault(plan, at, fault.what());
+    add_fault(plan, at, fault.reason, fault.what());
     plan.node_faulty[index] = true;
   }
+  plan.faults.add_unlisted(faults.unlisted());
 }
 
 class EdgeChecker {
@@ -82,10 +90,13 @@ private:
     const auto found = plan_.node_index.find(name);
     if (found != plan_.node_index.end())
       return static_cast<int>(found->second);
-    add_fault(
-        plan_, {.pass = pass, .edge = static_cast<int>(edge)},
-        "edge " + describe(edge) + ": there is no node \"" + name + "\"" +
-            core::suggestion(name, names_));
+    if (plan_.faults.is_full())
+      plan_.faults.add_unlisted();
+    else
+      add_fault(
+          plan_, {.pass = pass, .edge = static_cast<int>(edge)}, core::Reason::BadEdge,
+          "edge " + describe(edge) + ": there is no node " + core::quote(name) +
+              core::suggestion(name, names_));
     return -1;
   }
 
@@ -102,9 +113,9 @@ private:
     if (why.empty())
       return true;
     add_fault(
-        plan_, {.pass = pass, .slot = slot, .edge = static_cast<int>(edge)},
-        "edge " + describe(edge) + ": " + side + " " + std::to_string(slot) + " of \"" + name +
-            "\" is out of range: " + why);
+        plan_, {.pass = pass, .slot = slot, .edge = static_cast<int>(edge)}, core::Reason::BadEdge,
+        "edge " + describe(edge) + ": " + side + " " + std::to_string(slot) + " of " +
+            core::quote(name) + " is out of range: " + why);
     return false;
   }
 
@@ -118,24 +129,25 @@ private:
     plan_.edge_faulty[index] = true;
     add_fault(
         plan_, {.pass = pass, .slot = edge.in_idx, .edge = static_cast<int>(index)},
-        "input \"" + edge.to + ":" + std::to_string(edge.in_idx) + "\" has two producers, \"" +
-            other.from + ":" + std::to_string(other.out_idx) + "\" and \"" + edge.from + ":" +
-            std::to_string(edge.out_idx) + "\"; remove one edge or use another input");
+        core::Reason::BadEdge,
+        "input " + slot_name(edge.to, edge.in_idx) + " has two producers, " +
+            slot_name(other.from, other.out_idx) + " and " + slot_name(edge.from, edge.out_idx) +
+            "; remove one edge or use another input");
   }
 
   /// Known from the types alone, so it is said even where inference fails elsewhere.
   void check_kinds(size_t from, size_t to, size_t index) {
     if (is_async_[from] && is_async_[to])
       add_fault(
-          plan_, {.pass = pass, .edge = static_cast<int>(index)},
-          "consecutive asynchronous nodes \"" + plan_.spec->nodes[from].name + "\" and \"" +
-              plan_.spec->nodes[to].name + "\"; put a \"Copy\" node between them");
+          plan_, {.pass = pass, .edge = static_cast<int>(index)}, core::Reason::AsyncNeighbours,
+          "consecutive asynchronous nodes " + core::quote(plan_.spec->nodes[from].name) + " and " +
+              core::quote(plan_.spec->nodes[to].name) + "; put a \"Copy\" node between them");
   }
 
   std::string describe(size_t index) const {
     const auto &edge = plan_.spec->edges[index];
-    return "\"" + edge.from + ":" + std::to_string(edge.out_idx) + " -> " + edge.to + ":" +
-        std::to_string(edge.in_idx) + "\"";
+    return '"' + core::printable(edge.from) + ":" + std::to_string(edge.out_idx) + " -> " +
+        core::printable(edge.to) + ":" + std::to_string(edge.in_idx) + '"';
   }
 
   Plan &plan_;
@@ -154,11 +166,12 @@ void check_config_inputs(Plan &plan) {
     if (node.kind == "Input")
       inputs.push_back(node.name);
   }
+  const std::unordered_set<std::string_view> known(inputs.begin(), inputs.end());
   for (const auto &[name, tensor] : plan.config->inputs)
-    if (std::find(inputs.begin(), inputs.end(), name) == inputs.end())
+    if (!known.contains(name))
       add_fault(
-          plan, {.pass = pass},
-          "Config::inputs: there is no Input node \"" + name + "\"" +
+          plan, {.pass = pass}, core::Reason::BadConfig,
+          "Config::inputs: there is no Input node " + core::quote(name) +
               core::suggestion_or_names(name, inputs, "the graph has"));
 }
 

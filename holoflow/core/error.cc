@@ -8,18 +8,12 @@ namespace holoflow::core {
 
 namespace {
 
-std::string join(const std::vector<Error> &faults) {
-  std::string text;
-  for (const Error &fault : faults) {
-    if (!text.empty())
-      text += '\n';
-    text += fault.what();
-  }
-  return text.empty() ? "internal error: an error without a fault" : text;
+std::string what_of(const FaultList &faults) {
+  return faults.empty() ? "internal error: an error without a fault" : to_text(faults);
 }
 
 // The place of the whole is that of its first fault.
-void take_place(Error &whole, const std::vector<Error> &faults) {
+void take_place(Error &whole, const FaultList &faults) {
   if (faults.empty())
     return;
   const Error &first = faults.front();
@@ -33,14 +27,27 @@ void take_place(Error &whole, const std::vector<Error> &faults) {
 
 }  // namespace
 
-GraphError::GraphError(std::vector<Error> faults, Reason reason)
-    : Error(join(faults)), faults(std::move(faults)), reason(reason) {
+std::string to_text(const FaultList &faults) {
+  std::string text;
+  for (const Error &fault : faults) {
+    if (!text.empty())
+      text += '\n';
+    text += fault.what();
+  }
+  if (faults.unlisted() > 0)
+    text += "\nand " + std::to_string(faults.unlisted()) + " more";
+  return text;
+}
+
+GraphError::GraphError(FaultList faults, Reason reason)
+    : Error(what_of(faults), reason), faults(std::move(faults)) {
   take_place(*this, this->faults);
 }
 
-CompileError::CompileError(std::vector<Error> faults)
-    : Error(join(faults)), faults(std::move(faults)) {
+CompileError::CompileError(FaultList faults) : Error(what_of(faults)), faults(std::move(faults)) {
   take_place(*this, this->faults);
+  if (!this->faults.empty())
+    this->reason = this->faults.front().reason;
 }
 
 }  // namespace holoflow::core

@@ -37,7 +37,7 @@ struct Scope {
 
 class Expander {
 public:
-  Expander(const GraphSpec &graph, std::vector<Error> &faults) : graph_(graph), faults_(faults) {
+  Expander(const GraphSpec &graph, FaultList &faults) : graph_(graph), faults_(faults) {
     for (const auto &[name, json] : graph.graphs)
       names_.push_back(name);
   }
@@ -59,11 +59,20 @@ private:
     std::string node, graph;
   };
 
-  void fault(const std::string &node, const std::string &pointer, const std::string &message) {
+  void fault(
+      const std::string &node, const std::string &pointer, const std::string &message,
+      Reason reason = Reason::BadGraph) {
+    if (faults_.is_full())
+      return faults_.add_unlisted();
     const auto position = graph_.source ? graph_.source->find(pointer) : SourceMap::Position{};
-    faults_.push_back(graph_fault("sub-graphs", position, pointer, message));
-    faults_.back().pass = "sub-graphs";
-    faults_.back().node = node;
+    auto fault = graph_fault("sub-graphs", position, pointer, message, reason);
+    fault.pass = "sub-graphs";
+    fault.node = cut(node, max_name_bytes);
+    faults_.add(std::move(fault));
+  }
+
+  static std::string place_of(const std::string &name) {
+    return "node " + quote(name) + " (Graph)";
   }
 
   static std::string pointer_of(const NodeSpec &node) {
@@ -80,13 +89,35 @@ private:
     fault(
         "", pointer,
         "expected at most " + std::to_string(most) + " " + what +
-            " in the expanded graph, got more");
+            " in the expanded graph, got more",
+        Reason::TooLarge);
     return false;
   }
 
-  bool node_fits(const std::string &name, const std::string &pointer) {
+  bool node_fits(const NodeSpec &node, const std::string &name, const Scope &scope) {
+    const auto pointer = pointer_of(node);
     return fits(result_.nodes.size() + 1, max_graph_nodes, "nodes", pointer) &&
-        fits(name.size(), max_name_bytes, "bytes in a node's name", pointer);
+        fits(name.size(), max_name_bytes, "bytes in a node's name", pointer) &&
+        bytes_fit(
+               name.size() + scope.group.size() + node.kind.size() + node.pointer.size() +
+                   json_bytes(node.settings),
+               pointer);
+  }
+
+  /// What is copied for each use of a sub-graph adds up.
+  bool bytes_fit(size_t more, const std::string &pointer) {
+    bytes_ += more;
+    return fits(bytes_, max_expanded_bytes, "bytes of names, places and params", pointer);
+  }
+
+  /// Roughly what a copy of the value takes.
+  static size_t json_bytes(const nlohmann::json &value) {
+    size_t bytes = sizeof(value);
+    if (value.is_string())
+      bytes += value.get_ref<const std::string &>().size();
+    for (auto item = value.begin(); value.is_structured() && item != value.end(); ++item)
+      bytes += json_bytes(*item) + (value.is_object() ? item.key().size() + 64 : 0);
+    return bytes;
   }
 
   Ports expand_body(
@@ -96,7 +127,7 @@ private:
     const auto times_used = count_names(body);
     for (const auto &node : body.nodes) {
       const auto name = scope.prefix + node.name;
-      if (!node_fits(name, pointer_of(node)))
+      if (!node_fits(node, name, scope))
         return {};
       if (node.kind != graph_node_type) {
         result_.nodes.push_back(
@@ -108,9 +139,7 @@ private:
       if (taken)
         fault(
             name, pointer_of(node),
-            "node \"" + name +
-                "\" (Graph): the name is used twice; give each node a name of "
-                "its own");
+            place_of(name) + ": the name is used twice; give each node a name of its own");
       else
         expand_or_keep(node, name, scope, inner);
     }
@@ -152,20 +181,21 @@ private:
       return {};
     const bool recursive = std::find(path_.begin(), path_.end(), *wanted) != path_.end();
     if (recursive) {
-      std::string shown;
-      for (const auto &graph : path_)
-        shown += "\"" + graph + "\" -> ";
+      auto circle = path_;
+      circle.push_back(*wanted);
       fault(
           name, pointer_of(node),
-          "node \"" + name + "\" (Graph): sub-graphs contain each other: " + shown + "\"" +
-              *wanted + "\"; a sub-graph must not use itself");
+          place_of(name) + ": sub-graphs contain each other: " + quoted_names(circle, " -> ") +
+              "; a sub-graph must not use itself",
+          Reason::Cycle);
       return {};
     }
     if (path_.size() >= static_cast<size_t>(max_graph_depth)) {
       fault(
           name, pointer_of(node),
-          "node \"" + name + "\" (Graph): expected at most " + std::to_string(max_graph_depth) +
-              " sub-graphs within each other, got more");
+          place_of(name) + ": expected at most " + std::to_string(max_graph_depth) +
+              " sub-graphs within each other, got more",
+          Reason::TooLarge);
       return {};
     }
     // Sub-graphs without nodes cost time too.
@@ -202,7 +232,7 @@ private:
   std::optional<std::string> sub_graph_of(const NodeSpec &node, const std::string &name) {
     const auto at = pointer_of(node);
     const auto say = [&](const std::string &below, const std::string &text) {
-      fault(name, at + below, "node \"" + name + "\" (Graph): " + text);
+      fault(name, at + below, place_of(name) + ": " + text, Reason::BadParam);
     };
     std::optional<std::string> wanted;
     if (!node.settings.is_object() && !node.settings.is_null()) {
@@ -212,13 +242,17 @@ private:
     for (const auto &item : node.settings.items()) {
       const auto &key = item.key();
       const bool known = key == "graph" || key == "key";
+      if (!known && faults_.is_full()) {
+        faults_.add_unlisted();
+        continue;
+      }
       const auto below = "/params/" + escape_pointer_token(key);
       if (!known)
         say(below,
             "unknown param " + quote(key) + suggestion(key, {"graph", "key"}) +
                 "; params are \"graph\" and \"key\"");
       else if (!item.value().is_string())
-        say(below, "\"" + key + "\": expected a string, got " + describe(item.value()));
+        say(below, quote(key) + ": expected a string, got " + describe(item.value()));
       else if (key == "graph")
         wanted = item.value().get<std::string>();
     }
@@ -240,7 +274,7 @@ private:
     if (known != definitions_.end())
       return known->second;
     // A text's faults were reported when it was read.
-    std::vector<Error> unreported;
+    FaultList unreported;
     auto &faults = graph_.source ? unreported : faults_;
     return definitions_
         .emplace(name, read_sub_graph(graph_.graphs.at(name), name, graph_.source.get(), faults))
@@ -251,11 +285,12 @@ private:
       const EdgeSpec &edge, size_t index, const Scope &scope,
       const std::map<std::string, Ports> &inner) {
     const auto pointer = edge.pointer.empty() ? "/edges/" + std::to_string(index) : edge.pointer;
-    if (!fits(result_.edges.size() + 1, max_graph_edges, "edges", pointer))
+    // Edges that lead nowhere cost time too.
+    if (!fits(++edges_, max_graph_edges, "edges", pointer))
       return;
     const auto from = resolve(edge.from, edge.out_idx, false, pointer, scope, inner);
     const auto to = resolve(edge.to, edge.in_idx, true, pointer, scope, inner);
-    if (from && to)
+    if (from && to && bytes_fit(from->node.size() + to->node.size() + edge.pointer.size(), pointer))
       result_.edges.push_back({from->node, from->slot, to->node, to->slot, edge.pointer});
   }
 
@@ -273,9 +308,10 @@ private:
       return ports[static_cast<size_t>(slot)];
     fault(
         name, pointer,
-        "node \"" + name + "\" (Graph), " + side + " " + std::to_string(slot) +
+        place_of(name) + ", " + side + " " + std::to_string(slot) +
             " is out of range: its sub-graph lists " + std::to_string(ports.size()) + " " + side +
-            (ports.size() == 1 ? "" : "s"));
+            (ports.size() == 1 ? "" : "s"),
+        Reason::BadEdge);
     if (is_input)
       return std::nullopt;
     // The nodes behind are not to blame: they see a Graph node that could not be expanded.
@@ -288,31 +324,34 @@ private:
       const std::vector<SubGraphPort> &ports, bool are_inputs, const GraphSpec &body,
       const Scope &scope, const std::map<std::string, Ports> &inner) {
     std::vector<std::optional<Endpoint>> result;
+    std::vector<std::string> names;
+    for (size_t i = 0; !ports.empty() && i < body.nodes.size(); ++i)
+      names.push_back(body.nodes[i].name);
+    const std::set<std::string_view> known(names.begin(), names.end());
     for (const auto &port : ports) {
-      const bool exists =
-          std::any_of(body.nodes.begin(), body.nodes.end(), [&](const NodeSpec &node) {
-            return node.name == port.node;
-          });
-      if (exists) {
+      if (!fits(++ports_, max_graph_edges, "ports of sub-graphs", port.pointer))
+        return result;
+      if (known.contains(port.node)) {
         result.push_back(resolve(port.node, port.slot, are_inputs, port.pointer, scope, inner));
         continue;
       }
       result.emplace_back();
       if (!reported_ports_.insert(port.pointer).second)
         continue;  // the sub-graph is used several times
-      std::vector<std::string> names;
-      for (const auto &node : body.nodes)
-        names.push_back(node.name);
-      fault(
-          "", port.pointer,
-          "there is no node " + quote(port.node) + " in the sub-graph" +
-              suggestion(port.node, names));
+      if (faults_.is_full())
+        faults_.add_unlisted();
+      else
+        fault(
+            "", port.pointer,
+            "there is no node " + quote(port.node) + " in the sub-graph" +
+                suggestion(port.node, names),
+            Reason::BadEdge);
     }
     return result;
   }
 
   const GraphSpec &graph_;
-  std::vector<Error> &faults_;
+  FaultList &faults_;
   GraphSpec result_;
   Definitions definitions_;
   std::map<std::string, KeyUser> keys_;
@@ -321,17 +360,18 @@ private:
   std::set<std::string> kept_;  // Graph nodes with an edge from a slot that does not exist
   std::vector<std::string> path_;  // sub-graphs being expanded, outermost first
   size_t expanded_ = 0;  // Graph nodes
+  size_t edges_ = 0, ports_ = 0, bytes_ = 0;  // of all bodies, as often as they are used
   bool too_large_ = false;
 };
 
 }  // namespace
 
-GraphSpec expand_graph(const GraphSpec &graph, std::vector<Error> &faults) {
+GraphSpec expand_graph(const GraphSpec &graph, FaultList &faults) {
   return Expander(graph, faults).expand();
 }
 
 GraphSpec GraphSpec::expanded() const {
-  std::vector<Error> faults;
+  FaultList faults;
   auto result = expand_graph(*this, faults);
   if (!faults.empty())
     throw GraphError(std::move(faults));

@@ -42,6 +42,12 @@ public:
     if (at_end())
       fault(offset_, "", "expected a task type, the chain is empty");
     while (!at_end()) {
+      if (nodes_.size() == max_graph_nodes) {
+        fault(
+            offset_, "", "expected at most " + std::to_string(max_graph_nodes) + " nodes, got more",
+            Reason::TooLarge);
+        break;
+      }
       read_node();
       if (at_end())
         break;
@@ -75,16 +81,20 @@ private:
   }
 
   // Most chains are one line, so the column alone says where.
-  void fault(size_t offset, const std::string &node, const std::string &message) {
+  void fault(
+      size_t offset, const std::string &node, const std::string &message,
+      Reason reason = Reason::BadGraph) {
+    if (faults_.is_full())
+      return faults_.add_unlisted();
     const auto position = position_of(offset);
     const std::string origin = "chain, " +
         (line_starts_.size() > 1 ? "line " + std::to_string(position.line) + ", " : std::string()) +
         "column " + std::to_string(position.column);
-    Error fault = graph_fault(origin, {}, "", message);
+    Error fault = graph_fault(origin, {}, "", message, reason);
     fault.node = node;
     fault.line = position.line;
     fault.column = position.column;
-    faults_.push_back(std::move(fault));
+    faults_.add(std::move(fault));
   }
 
   // What is no UTF-8 could not be written as JSON later.
@@ -199,16 +209,17 @@ private:
   bool read_json(const std::string &node, const std::string &pointer, nlohmann::json &value) {
     JsonReader reader(text_, "chain");
     try {
-      value = reader.read_value_at(offset_, pointer);
-    } catch (const Error &error) {
-      faults_.push_back(error);
-      faults_.back().node = node;
+      value = reader.read_value_at(offset_, position_of(offset_), pointer);
+    } catch (Error &error) {
+      error.node = node;
+      faults_.add(error);
       return false;
     }
-    for (Error &error : reader.faults()) {
+    for (Error error : reader.faults()) {
       error.node = node;
-      faults_.push_back(std::move(error));
+      faults_.add(std::move(error));
     }
+    faults_.add_unlisted(reader.faults().unlisted());
     offset_ = reader.offset();
     if (at_end() || peek() == '!' || blanks.find(peek()) != std::string_view::npos)
       return true;
@@ -228,8 +239,12 @@ private:
     for (const char *rim : {"Input", "Output"})
       if (lower(rim) == lower(word))
         return rim;
-    if (!known_types_.empty())
-      fault(offset, "", "unknown task type " + quote(word) + type_suggestion(word, known_types_));
+    if (!known_types_.empty() && faults_.is_full())
+      faults_.add_unlisted();
+    else if (!known_types_.empty())
+      fault(
+          offset, "", "unknown task type " + quote(word) + type_suggestion(word, known_types_),
+          Reason::UnknownType);
     return std::string(word);
   }
 
@@ -271,7 +286,7 @@ private:
   std::map<std::string, size_t> counts_;
   std::set<std::string> names_;
   SourceMap source_;
-  std::vector<Error> faults_;
+  FaultList faults_;
 };
 
 }  // namespace
@@ -280,8 +295,8 @@ GraphSpec GraphSpec::from_chain(
     std::string_view chain, const std::vector<std::string> &known_types) {
   if (chain.size() > max_graph_bytes)
     throw GraphError({graph_fault(
-        "chain", {}, "",
-        "expected at most " + std::to_string(max_graph_bytes) + " bytes, got more")});
+        "chain", {}, "", "expected at most " + std::to_string(max_graph_bytes) + " bytes, got more",
+        Reason::TooLarge)});
   return ChainReader(chain, known_types).read();
 }
 

@@ -18,7 +18,8 @@ constexpr std::string_view blanks = " \t\r\n";
 
 [[noreturn]] void throw_unreadable(const std::filesystem::path &path, const std::string &why) {
   throw GraphError(
-      {Error("graph file \"" + path.string() + "\": " + why)}, GraphError::Reason::FileNotFound);
+      {Error("graph file " + quote(path.string()) + ": " + why, Reason::FileNotFound)},
+      Reason::FileNotFound);
 }
 
 // At most one byte more than a graph may have, so that a device file does not fill the memory.

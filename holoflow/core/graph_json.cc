@@ -41,7 +41,7 @@ struct Endpoint {
 // What reads one graph: the file's own or one under "graphs".
 class GraphReader {
 public:
-  GraphReader(std::string origin, const SourceMap *source, std::vector<Error> &faults)
+  GraphReader(std::string origin, const SourceMap *source, FaultList &faults)
       : origin_(std::move(origin)), source_(source), faults_(faults) {}
 
   GraphSpec read_file(const Json &root) {
@@ -59,8 +59,10 @@ public:
   SubGraph read_sub_graph(const std::string &name, const Json &object) {
     SubGraph sub_graph;
     const std::string at = join("/graphs", name);
-    check_name(at, name, "sub-graph");
-    if (!check_object(
+    check_name(at, name, "sub-graph", max_sub_graph_name_bytes);
+    // Each place below it would hold the name.
+    if (name.size() > max_sub_graph_name_bytes ||
+        !check_object(
             at, object,
             "expected a sub-graph with \"nodes\", \"edges\", \"inputs\" and \"outputs\""))
       return sub_graph;
@@ -74,15 +76,24 @@ public:
 
 private:
   void fault_at(
-      SourceMap::Position position, const std::string &pointer, const std::string &message) {
-    faults_.push_back(graph_fault(origin_, position, pointer, message));
-    faults_.back().node = node_;
+      SourceMap::Position position, const std::string &pointer, const std::string &message,
+      Reason reason) {
+    auto fault = graph_fault(origin_, position, pointer, message, reason);
+    fault.node = cut(node_, max_name_bytes);
+    faults_.add(std::move(fault));
   }
-  void fault(const std::string &pointer, const std::string &message) {
-    fault_at(source_ ? source_->find(pointer) : SourceMap::Position{}, pointer, message);
+  void fault(
+      const std::string &pointer, const std::string &message, Reason reason = Reason::BadGraph) {
+    if (faults_.is_full())
+      return faults_.add_unlisted();
+    fault_at(source_ ? source_->find(pointer) : SourceMap::Position{}, pointer, message, reason);
   }
-  void fault_at_key(const std::string &pointer, const std::string &message) {
-    fault_at(source_ ? source_->find_key(pointer) : SourceMap::Position{}, pointer, message);
+  void fault_at_key(
+      const std::string &pointer, const std::string &message, Reason reason = Reason::BadGraph) {
+    if (faults_.is_full())
+      return faults_.add_unlisted();
+    fault_at(
+        source_ ? source_->find_key(pointer) : SourceMap::Position{}, pointer, message, reason);
   }
 
   static const Json *member(const Json &object, const char *key) {
@@ -97,16 +108,29 @@ private:
     return false;
   }
 
+  bool check_count(
+      const std::string &pointer, const Json &value, size_t most, const std::string &what) {
+    if (value.size() <= most)
+      return true;
+    fault(
+        pointer,
+        "expected at most " + std::to_string(most) + " " + what + ", got " +
+            std::to_string(value.size()),
+        Reason::TooLarge);
+    return false;
+  }
+
   void check_keys(const std::string &pointer, const Json &object, const Keys &known) {
     for (const auto &item : object.items()) {
       if (std::find(known.begin(), known.end(), item.key()) != known.end())
         continue;
-      std::string hint = suggestion(item.key(), known);
-      if (hint.empty()) {
-        for (const auto &key : known)
-          hint += (hint.empty() ? "; expected \"" : ", \"") + key + "\"";
-      }
-      fault_at_key(join(pointer, item.key()), "unknown key " + quote(item.key()) + hint);
+      if (faults_.is_full())
+        faults_.add_unlisted();
+      else
+        fault_at_key(
+            join(pointer, item.key()),
+            "unknown key " + quote(item.key()) +
+                suggestion_or_names(item.key(), known, "expected"));
     }
   }
 
@@ -139,8 +163,15 @@ private:
       read_edges(pointer + "/edges", *edges, graph);
   }
 
-  void check_name(const std::string &pointer, const std::string &name, const char *what) {
-    if (name.empty())
+  void check_name(
+      const std::string &pointer, const std::string &name, const char *what, size_t max_bytes) {
+    if (name.size() > max_bytes)
+      fault_at_key(
+          pointer,
+          std::string(what) + " names have at most " + std::to_string(max_bytes) + " bytes, got " +
+              std::to_string(name.size()),
+          Reason::TooLarge);
+    else if (name.empty())
       fault_at_key(pointer, std::string(what) + " names are not empty");
     else if (name.find('/') != std::string::npos)
       fault_at_key(pointer, std::string(what) + " names hold no \"/\", got " + quote(name));
@@ -152,10 +183,12 @@ private:
   void read_nodes(const std::string &pointer, const Json &nodes, GraphSpec &graph) {
     if (!check_object(pointer, nodes, "expected an object of nodes by name"))
       return;
+    if (!check_count(pointer, nodes, max_graph_nodes, "nodes"))
+      return;
     for (const auto &item : nodes.items()) {
       node_ = item.key();
       const std::string at = join(pointer, item.key());
-      check_name(at, item.key(), "node");
+      check_name(at, item.key(), "node", max_name_bytes);
       if (auto node = read_node(at, item.key(), item.value()))
         graph.nodes.push_back(*node);
       node_.clear();
@@ -200,6 +233,8 @@ private:
       fault(pointer, "expected an array of edges, got " + describe(edges));
       return;
     }
+    if (!check_count(pointer, edges, max_graph_edges, "edges"))
+      return;
     for (size_t i = 0; i < edges.size(); ++i) {
       const std::string at = pointer + "/" + std::to_string(i);
       std::optional<EdgeSpec> edge;
@@ -215,7 +250,7 @@ private:
   }
 
   std::optional<EdgeSpec> read_edge(const std::string &pointer, const Json &object) {
-    const size_t faults_before = faults_.size();
+    const size_t faults_before = faults_.total();
     check_keys(pointer, object, {"from", "to", "out", "in", "debug", "description"});
     check_strings(pointer, object, {"description"});
     (void)read_bool(pointer, object, "debug", true);
@@ -224,7 +259,7 @@ private:
     edge.to = read_edge_node(pointer, object, "to");
     edge.out_idx = read_slot(pointer, object, "out");
     edge.in_idx = read_slot(pointer, object, "in");
-    if (faults_.size() != faults_before)
+    if (faults_.total() != faults_before)
       return std::nullopt;
     return edge;
   }
@@ -311,6 +346,8 @@ private:
       fault(at, "expected an array of \"node:slot\", got " + describe(*ports));
       return result;
     }
+    if (!check_count(at, *ports, max_graph_edges, "ports"))
+      return result;
     for (size_t i = 0; i < ports->size(); ++i) {
       const std::string at_port = at + "/" + std::to_string(i);
       if (!(*ports)[i].is_string())
@@ -323,7 +360,7 @@ private:
 
   std::string origin_;
   const SourceMap *source_;  // null where there is no text
-  std::vector<Error> &faults_;
+  FaultList &faults_;
   std::string node_;  // the node being read, "" between nodes
 };
 
@@ -332,9 +369,9 @@ private:
 GraphText read_graph_json(std::string_view text, const std::string &origin) {
   GraphText result;
   if (text.size() > max_graph_bytes) {
-    result.faults.push_back(graph_fault(
-        origin, {}, "",
-        "expected at most " + std::to_string(max_graph_bytes) + " bytes, got more"));
+    result.faults.add(graph_fault(
+        origin, {}, "", "expected at most " + std::to_string(max_graph_bytes) + " bytes, got more",
+        Reason::TooLarge));
     return result;
   }
   JsonReader reader(text, origin);
@@ -343,7 +380,7 @@ GraphText read_graph_json(std::string_view text, const std::string &origin) {
   try {
     root = reader.read_document();
   } catch (const Error &fault) {
-    reader.faults().push_back(fault);
+    reader.faults().add(fault);
     complete = false;
   }
   result.faults = std::move(reader.faults());
@@ -352,7 +389,7 @@ GraphText read_graph_json(std::string_view text, const std::string &origin) {
   if (complete)
     result.graph = GraphReader(origin, source.get(), result.faults).read_file(root);
   result.graph.source = source;
-  std::stable_sort(result.faults.begin(), result.faults.end(), [](const Error &a, const Error &b) {
+  result.faults.sort([](const Error &a, const Error &b) {
     return std::pair(a.line, a.column) < std::pair(b.line, b.column);
   });
   return result;
@@ -366,7 +403,7 @@ GraphText read_parsed_graph(const nlohmann::json &json, const std::string &origi
 
 SubGraph read_sub_graph(
     const nlohmann::json &json, const std::string &name, const SourceMap *source,
-    std::vector<Error> &faults) {
+    FaultList &faults) {
   return GraphReader("graph", source, faults).read_sub_graph(name, json);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Reads a graph file and keeps going past its faults.
+// Reads a graph file and keeps going past its faults; writes one.
 #pragma once
 
 #include <string>
@@ -15,13 +15,15 @@ namespace holoflow::core {
 /// order. For callers that add faults found later (types, params) before they show them all.
 struct GraphText {
   GraphSpec graph;
-  std::vector<Error> faults;
+  FaultList faults;
 };
 
 /// Never throws for a faulty text. `origin` names the text in messages: "graph" or a file's path.
 [[nodiscard]] GraphText read_graph_json(std::string_view text, const std::string &origin);
 /// The same of parsed JSON, without places.
 [[nodiscard]] GraphText read_parsed_graph(const nlohmann::json &json, const std::string &origin);
+/// What GraphSpec::to_json gives.
+[[nodiscard]] nlohmann::json write_graph_json(const GraphSpec &graph);
 /// What GraphSpec::from_text reads. A faulty chain gives no graph, only its faults. Throws
 /// GraphError with Reason::FileNotFound where a file cannot be read.
 [[nodiscard]] GraphText read_graph_text(
@@ -46,9 +48,9 @@ struct SubGraph {
 /// Reads `json` as the sub-graph called `name`. Faults are added to `faults`.
 [[nodiscard]] SubGraph read_sub_graph(
     const nlohmann::json &json, const std::string &name, const SourceMap *source,
-    std::vector<Error> &faults);
+    FaultList &faults);
 
 /// Replaces nodes of type Graph; one that cannot be expanded stays and is reported in `faults`.
-[[nodiscard]] GraphSpec expand_graph(const GraphSpec &graph, std::vector<Error> &faults);
+[[nodiscard]] GraphSpec expand_graph(const GraphSpec &graph, FaultList &faults);
 
 }  // namespace holoflow::core

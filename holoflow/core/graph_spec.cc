@@ -2,7 +2,7 @@
 // Building a graph in code and writing it as JSON or for Graphviz.
 #include "holoflow/core/graph_spec.hh"
 
-#include <stdexcept>
+#include "holoflow/core/graph_json.hh"
 
 namespace holoflow::core {
 
@@ -19,7 +19,17 @@ std::string dot_text(std::string_view text) {
   return escaped;
 }
 
+constexpr size_t max_recorded_bytes = size_t{64} << 20;
+constexpr size_t entry_bytes = 128;  // of a node of the map beside its text, roughly
+
 }  // namespace
+
+void SourceMap::record(Positions &positions, std::string_view pointer, Position position) {
+  if (recorded_bytes_ > max_recorded_bytes)
+    return;
+  recorded_bytes_ += pointer.size() + entry_bytes;
+  positions.emplace(pointer, position);
+}
 
 SourceMap::Position SourceMap::find(std::string_view pointer) const {
   while (true) {
@@ -65,25 +75,7 @@ GraphSpec &GraphSpec::connect(std::string from, int out_idx, std::string to, int
 }
 
 nlohmann::json GraphSpec::to_json() const {
-  auto node_objects = nlohmann::json::object();
-  for (const NodeSpec &node : nodes) {
-    nlohmann::json object = {{"type", node.kind}};
-    if (!node.settings.is_null() && !node.settings.empty())
-      object["params"] = node.settings;
-    if (!node.debug)
-      object["debug"] = false;
-    if (!node_objects.emplace(node.name, std::move(object)).second)
-      throw std::invalid_argument(
-          "graph: node \"" + node.name + "\" is there twice; a graph file has one node of a name");
-  }
-  auto edge_objects = nlohmann::json::array();
-  for (const EdgeSpec &edge : edges)
-    edge_objects.push_back(
-        {{"from", edge.from}, {"out", edge.out_idx}, {"to", edge.to}, {"in", edge.in_idx}});
-  nlohmann::json json = {{"nodes", std::move(node_objects)}, {"edges", std::move(edge_objects)}};
-  if (!graphs.empty())
-    json["graphs"] = graphs;
-  return json;
+  return write_graph_json(*this);
 }
 
 std::string GraphSpec::to_dot() const {

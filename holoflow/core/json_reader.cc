@@ -14,9 +14,6 @@ namespace holoflow::core {
 
 namespace {
 
-constexpr size_t max_recorded_bytes = size_t{64} << 20;
-constexpr size_t entry_overhead = 128;  // two map nodes, roughly
-
 bool is_digit(char c) noexcept {
   return c >= '0' && c <= '9';
 }
@@ -76,13 +73,11 @@ nlohmann::json JsonReader::read_document() {
   return value;
 }
 
-nlohmann::json JsonReader::read_value_at(size_t offset, const std::string &pointer) {
-  while (offset_ < offset && !at_end()) {
-    if (text_[offset_++] == '\n') {
-      ++line_;
-      line_start_ = offset_;
-    }
-  }
+nlohmann::json JsonReader::read_value_at(
+    size_t offset, SourceMap::Position position, const std::string &pointer) {
+  offset_ = offset;
+  line_ = position.line;
+  line_start_ = offset - (static_cast<size_t>(position.column) - 1);
   path_ = pointer;
   return read_value(0);
 }
@@ -91,19 +86,12 @@ SourceMap::Position JsonReader::position_of(size_t offset) const noexcept {
   return {line_, static_cast<int>(offset - line_start_) + 1};
 }
 
-void JsonReader::fail(size_t offset, const std::string &message) const {
-  throw graph_fault(origin_, position_of(offset), path_, message);
+void JsonReader::fail(size_t offset, const std::string &message, Reason reason) const {
+  throw graph_fault(origin_, position_of(offset), path_, message, reason);
 }
 
 std::string JsonReader::found_here() const {
   return at_end() ? "the end of the text" : describe_byte(peek());
-}
-
-bool JsonReader::may_record() {
-  if (recorded_bytes_ > max_recorded_bytes)
-    return false;
-  recorded_bytes_ += path_.size() + entry_overhead;
-  return true;
 }
 
 void JsonReader::skip_blanks() {
@@ -128,15 +116,15 @@ void JsonReader::skip_blanks() {
 
 nlohmann::json JsonReader::read_value(int depth) {
   skip_blanks();
-  if (may_record())
-    source_.add(path_, position_of(offset_));
+  source_.add(path_, position_of(offset_));
   if (at_end())
     fail(offset_, "expected a value, got the end of the text");
   const char c = peek();
   if ((c == '{' || c == '[') && depth >= max_graph_depth)
     fail(
         offset_,
-        "objects and arrays are nested more than " + std::to_string(max_graph_depth) + " deep");
+        "objects and arrays are nested more than " + std::to_string(max_graph_depth) + " deep",
+        Reason::TooLarge);
   if (c == '{')
     return read_object(depth + 1);
   if (c == '[')
@@ -178,13 +166,15 @@ void JsonReader::read_member(nlohmann::json &object, int depth) {
   path_ += '/';
   path_ += escape_pointer_token(key);
   const bool duplicate = object.contains(key);
-  if (duplicate) {
+  if (duplicate && faults_.is_full()) {
+    faults_.add_unlisted();
+  } else if (duplicate) {
     const auto first = source_.find_key(path_);
-    faults_.push_back(graph_fault(
+    faults_.add(graph_fault(
         origin_, key_position, path_,
         "duplicate key " + quote(key) + "; it is already at line " + std::to_string(first.line) +
             ", column " + std::to_string(first.column)));
-  } else if (may_record()) {
+  } else {
     source_.add_key(path_, key_position);
   }
   skip_blanks();
@@ -296,7 +286,8 @@ std::string JsonReader::read_string() {
       fail(
           begin,
           "expected strings of at most " + std::to_string(max_string_bytes) +
-              " bytes, a longer one begins here");
+              " bytes, a longer one begins here",
+          Reason::TooLarge);
     const char c = peek();
     if (c == '"') {
       ++offset_;

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "holoflow/core/error.hh"
 #include "holoflow/core/graph_spec.hh"
@@ -27,22 +26,23 @@ public:
 
   /// The one value of the text; anything but blanks and comments behind it is a fault.
   [[nodiscard]] nlohmann::json read_document();
-  /// The value that begins at byte `offset`, whose place is `pointer` in the whole; nothing behind
-  /// it is looked at.
-  [[nodiscard]] nlohmann::json read_value_at(size_t offset, const std::string &pointer);
+  /// The value that begins at byte `offset`, whose place is `pointer` in the whole and `position`
+  /// in the text; nothing before or behind it is looked at.
+  [[nodiscard]] nlohmann::json read_value_at(
+      size_t offset, SourceMap::Position position, const std::string &pointer);
 
   /// First byte behind what has been read.
   [[nodiscard]] size_t offset() const noexcept { return offset_; }
-  [[nodiscard]] std::vector<Error> &faults() noexcept { return faults_; }
+  [[nodiscard]] FaultList &faults() noexcept { return faults_; }
   [[nodiscard]] SourceMap &source() noexcept { return source_; }
 
 private:
   [[nodiscard]] bool at_end() const noexcept { return offset_ >= text_.size(); }
   [[nodiscard]] char peek() const noexcept { return text_[offset_]; }
   [[nodiscard]] SourceMap::Position position_of(size_t offset) const noexcept;
-  [[noreturn]] void fail(size_t offset, const std::string &message) const;
+  [[noreturn]] void fail(
+      size_t offset, const std::string &message, Reason reason = Reason::BadGraph) const;
   [[nodiscard]] std::string found_here() const;
-  [[nodiscard]] bool may_record();
 
   void skip_blanks();
   [[nodiscard]] nlohmann::json read_value(int depth);
@@ -62,9 +62,8 @@ private:
   int line_ = 1;  // of offset_; strings hold no line breaks, so only blanks change it
   size_t line_start_ = 0;  // offset of the line's first byte
   std::string path_;  // JSON pointer of the value being read
-  size_t recorded_bytes_ = 0;
   SourceMap source_;
-  std::vector<Error> faults_;
+  FaultList faults_;
 };
 
 }  // namespace holoflow::core

@@ -5,12 +5,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "holoflow/core/graph_fault.hh"
+
 namespace holoflow::core {
 
 namespace {
 
 // Names longer than this are nobody's typing error; it bounds the work for hostile files.
 constexpr size_t max_length = 100;
+// Cells of the tables of all distances of one search, some milliseconds.
+constexpr size_t max_cells = size_t{1} << 20;
+constexpr size_t max_quoted_names = 20;
 
 char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -45,12 +50,19 @@ std::string nearest_name(std::string_view name, const std::vector<std::string> &
     return "";
   std::string nearest;
   size_t nearest_distance = 0;
+  size_t cells = 0;
   for (const std::string &candidate : candidates) {
     if (candidate.empty() || candidate.size() > max_length)
       continue;
     // Every third letter may be wrong, and one of a short name.
     const size_t longest = std::max(name.size(), candidate.size());
     const size_t allowed = std::max<size_t>(1, longest / 3);
+    // One is at least as far as the lengths differ.
+    if (longest - std::min(name.size(), candidate.size()) > allowed)
+      continue;
+    cells += name.size() * candidate.size();
+    if (cells > max_cells)
+      break;
     const size_t distance = edit_distance(name, candidate);
     if (distance > allowed || distance >= longest)
       continue;
@@ -65,23 +77,32 @@ std::string nearest_name(std::string_view name, const std::vector<std::string> &
 
 std::string suggestion(std::string_view name, const std::vector<std::string> &candidates) {
   const std::string nearest = nearest_name(name, candidates);
-  return nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?";
+  return nearest.empty() ? "" : "; did you mean " + quote(nearest) + "?";
 }
 
 std::string suggestion_or_names(
     std::string_view name, const std::vector<std::string> &candidates,
     std::string_view introduction) {
-  std::string text = suggestion(name, candidates);
-  if (!text.empty())
-    return text;
-  for (size_t i = 0; i < candidates.size(); ++i)
-    text += (i == 0 ? "; " + std::string(introduction) + " \"" : ", \"") + candidates[i] + "\"";
-  return text;
+  const std::string near = suggestion(name, candidates);
+  if (!near.empty())
+    return near;
+  return candidates.empty() ? ""
+                            : "; " + std::string(introduction) + " " + quoted_names(candidates);
 }
 
 std::string type_suggestion(std::string_view type, const std::vector<std::string> &types) {
   const std::string near = suggestion(type, types);
   return near.empty() ? "; \"holoflow tasks\" lists the types there are" : near;
+}
+
+std::string quoted_names(const std::vector<std::string> &names, std::string_view separator) {
+  std::string text;
+  const size_t shown = std::min(names.size(), max_quoted_names);
+  for (size_t i = 0; i < shown; ++i)
+    text += (i == 0 ? std::string() : std::string(separator)) + quote(names[i]);
+  if (names.size() > shown)
+    text += " and " + std::to_string(names.size() - shown) + " more";
+  return text;
 }
 
 std::string alternatives(const std::vector<std::string> &names) {

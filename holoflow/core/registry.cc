@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "holoflow/core/error.hh"
+#include "holoflow/core/graph_fault.hh"
 #include "holoflow/core/near_name.hh"
 
 namespace holoflow::core {
@@ -13,7 +15,7 @@ namespace holoflow::core {
 namespace {
 
 std::string quoted(const std::string &name) {
-  return "\"" + name + "\"";
+  return quote(name);
 }
 
 void check_new(const Registry &registry, const Registry::Key &kind, bool has_factory) {
@@ -63,8 +65,8 @@ public:
       std::span<const TDesc> input_descs, const nlohmann::json &settings) const override {
     // Without inputs nothing would ever say that the data has ended.
     if (input_descs.empty())
-      throw std::invalid_argument(
-          "inputs: expected at least 1, got 0; connect an output to input 0");
+      throw Refusal(
+          Reason::MissingInput, "inputs: expected at least 1, got 0; connect an output to input 0");
     InferResult result;
     result.input_descs.assign(input_descs.begin(), input_descs.end());
     result.output_descs =

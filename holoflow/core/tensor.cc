@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Tensors as values: sizes, strides, text and JSON of descriptors.
 #include "holoflow/core/tensor.hh"
+#include "holoflow/core/graph_fault.hh"
 
 #include <algorithm>
 #include <initializer_list>
@@ -58,18 +59,18 @@ Enum enum_from_json(
     expected += "\"" + std::string(to_string(value)) + "\"";
   }
   throw std::invalid_argument(
-      std::string(what) + ": expected one of " + expected + ", got " + json.dump());
+      std::string(what) + ": expected one of " + expected + ", got " + show(json));
 }
 
 size_t size_from_json(const nlohmann::json &json, const std::string &what) {
   if (!json.is_number_unsigned())
-    throw std::invalid_argument(what + ": expected an integer of at least 0, got " + json.dump());
+    throw std::invalid_argument(what + ": expected an integer of at least 0, got " + show(json));
   return json.get<size_t>();
 }
 
 std::vector<size_t> sizes_from_json(const nlohmann::json &json, const std::string &what) {
   if (!json.is_array())
-    throw std::invalid_argument(what + ": expected an array of integers, got " + json.dump());
+    throw std::invalid_argument(what + ": expected an array of integers, got " + show(json));
   std::vector<size_t> sizes;
   for (const auto &element : json)
     sizes.push_back(size_from_json(element, what));
@@ -78,7 +79,7 @@ std::vector<size_t> sizes_from_json(const nlohmann::json &json, const std::strin
 
 MediaInfo media_from_json(const nlohmann::json &json) {
   if (!json.is_object())
-    throw std::invalid_argument("media: expected an object, got " + json.dump());
+    throw std::invalid_argument("media: expected an object, got " + show(json));
   MediaInfo media;
   media.pixel_format = json.value("pixel_format", "");
   media.colour_matrix = json.value("colour_matrix", "");
@@ -259,7 +260,7 @@ void to_json(nlohmann::json &json, const TDesc &desc) {
 
 void from_json(const nlohmann::json &json, TDesc &desc) {
   if (!json.is_object())
-    throw std::invalid_argument("tensor descriptor: expected an object, got " + json.dump());
+    throw std::invalid_argument("tensor descriptor: expected an object, got " + show(json));
   auto shape = sizes_from_json(required(json, "shape"), "shape");
   DType dtype = DType::U8;
   from_json(required(json, "dtype"), dtype);

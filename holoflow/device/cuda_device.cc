@@ -104,7 +104,8 @@ void CudaDevice::fail(cudaError_t code, const std::string &call) const {
   (void)cudaGetLastError();
   throw core::DeviceError(
       "GPU " + std::to_string(index_) + (name_.empty() ? "" : " (" + name_ + ")") + ": " + call +
-      " failed: " + cudaGetErrorName(code) + " (" + cudaGetErrorString(code) + ")");
+          " failed: " + cudaGetErrorName(code) + " (" + cudaGetErrorString(code) + ")",
+      code == cudaErrorMemoryAllocation ? core::Reason::OutOfMemory : core::Reason::DeviceFailed);
 }
 
 std::byte *CudaDevice::allocate(core::MemLoc loc, size_t bytes) {

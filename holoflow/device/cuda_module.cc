@@ -42,17 +42,21 @@ int count_gpus() {
   }
   if (code == cudaErrorInsufficientDriver && driver == 0)
     throw core::DeviceError(
-        "no CUDA: the NVIDIA driver is missing (libcuda.so.1 cannot be loaded); install it");
+        "no CUDA: the NVIDIA driver is missing (libcuda.so.1 cannot be loaded); install it",
+        core::Reason::NoDevice);
   if (code == cudaErrorInsufficientDriver)
     throw core::DeviceError(
         "no CUDA: the NVIDIA driver is too old: it offers CUDA " + version_text(driver) +
-        ", the module needs " + version_text(CUDART_VERSION) + "; update the driver");
+            ", the module needs " + version_text(CUDART_VERSION) + "; update the driver",
+        core::Reason::NoDevice);
   if (code == cudaErrorNoDevice || (code == cudaSuccess && count == 0))
-    throw core::DeviceError("no CUDA: the NVIDIA driver finds no GPU" + visible_devices());
+    throw core::DeviceError(
+        "no CUDA: the NVIDIA driver finds no GPU" + visible_devices(), core::Reason::NoDevice);
   if (code != cudaSuccess)
     throw core::DeviceError(
         std::string("no CUDA: cudaGetDeviceCount failed: ") + cudaGetErrorName(code) + " (" +
-        cudaGetErrorString(code) + ")" + visible_devices());
+            cudaGetErrorString(code) + ")" + visible_devices(),
+        core::Reason::NoDevice);
   return count;
 }
 
@@ -68,7 +72,8 @@ Device &find_device(int index) {
   if (wanted >= count)
     throw core::DeviceError(
         "no CUDA: there is no GPU " + std::to_string(wanted) + visible_devices() +
-        "; expected an index from 0 to " + std::to_string(count - 1));
+            "; expected an index from 0 to " + std::to_string(count - 1),
+        core::Reason::NoDevice);
   return *devices->emplace(wanted, std::make_unique<CudaDevice>(wanted)).first->second;
 }
 

@@ -31,7 +31,8 @@ public:
     if (bytes < static_cast<size_t>(std::numeric_limits<ptrdiff_t>::max()) - alignment)
       ptr = std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
     if (ptr == nullptr)
-      throw core::DeviceError("CPU: no memory for " + std::to_string(bytes) + " bytes");
+      throw core::DeviceError(
+          "CPU: no memory for " + std::to_string(bytes) + " bytes", core::Reason::OutOfMemory);
     return static_cast<std::byte *>(ptr);
   }
   void free(core::MemLoc, std::byte *ptr) noexcept override { std::free(ptr); }

@@ -113,15 +113,16 @@ const CudaModule &ModuleLoader::load() {
   }
   throw core::DeviceError(
       "no CUDA: the module " + std::string(module_file) + " was not found; searched " +
-      (searched.empty() ? "nowhere" : searched) +
-      "; install it or name its folder in HOLOFLOW_MODULE_PATH");
+          (searched.empty() ? "nowhere" : searched) +
+          "; install it or name its folder in HOLOFLOW_MODULE_PATH",
+      core::Reason::NoDevice);
 }
 
 Device &ModuleLoader::device(int index) {
   std::array<char, 1024> why{};
   Device *device = load().device(index, why.data(), why.size());
   if (device == nullptr)
-    throw core::DeviceError(why.data());
+    throw core::DeviceError(why.data(), core::Reason::NoDevice);
   return *device;
 }
 

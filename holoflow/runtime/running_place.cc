@@ -2,12 +2,14 @@
 // Errors of tasks, with their place.
 #include "holoflow/runtime/running_place.hh"
 
+#include "holoflow/core/graph_fault.hh"
+
 namespace holoflow::runtime {
 
 std::string RunningPlace::node_text() const {
   if (node_ == nullptr)
     return {};
-  return "node \"" + node_->spec.name + "\" (" + node_->spec.kind + ")";
+  return "node " + core::quote(node_->spec.name) + " (" + core::printable(node_->spec.kind) + ")";
 }
 
 std::exception_ptr RunningPlace::describe_failure() const {

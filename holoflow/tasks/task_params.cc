@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "holoflow/core/graph_fault.hh"
 #include "holoflow/core/graph_spec.hh"
 #include "holoflow/core/near_name.hh"
 #include "holoflow/tasks/task_spec.hh"
@@ -13,7 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-using Faults = std::vector<ParamError>;
+using core::show;
+using Faults = ParamFaults;
 
 bool fits_int(const json &value) {
   return value.is_number_integer() &&
@@ -62,15 +64,6 @@ std::string describe_types(unsigned types) {
   return core::alternatives(parts);
 }
 
-/// The value as JSON, cut where it is long.
-std::string show(const json &value) {
-  constexpr size_t longest = 60;
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (text.size() > longest)
-    text = text.substr(0, longest) + "…";
-  return text;
-}
-
 std::string pointer_to(const std::string &name) {
   return "/" + core::escape_pointer_token(name);
 }
@@ -80,35 +73,35 @@ void check_slice_object(
   static const std::vector<std::string> keys = {"start", "stop", "step"};
   for (const auto &[key, value] : item.items()) {
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
-      faults.emplace_back(
+      faults.add(ParamError(
           pointer + pointer_to(key),
-          where + ": unknown key \"" + key + "\"" + core::suggestion(key, keys) +
-              "; expected start, stop, step");
+          where + ": unknown key " + core::quote(key) + core::suggestion(key, keys) +
+              "; expected start, stop, step"));
     } else if (!value.is_null() && !fits_int(value)) {
-      faults.emplace_back(
+      faults.add(ParamError(
           pointer + pointer_to(key),
-          where + ", " + key + ": expected an integer or null, got " + show(value));
+          where + ", " + key + ": expected an integer or null, got " + show(value)));
     } else if (key == "step" && !value.is_null() && value.get<int64_t>() <= 0) {
-      faults.emplace_back(
-          pointer + "/step", where + ", step: expected an integer > 0, got " + show(value));
+      faults.add(ParamError(
+          pointer + "/step", where + ", step: expected an integer > 0, got " + show(value)));
     }
   }
 }
 
 void check_slices(
     const std::string &label, const std::string &pointer, const json &value, Faults &faults) {
-  for (size_t i = 0; i < value.size(); ++i) {
+  for (size_t i = 0; i < value.size() && !faults.is_full(); ++i) {
     const std::string where = label + "[" + std::to_string(i) + "]";
     const std::string item_pointer = pointer + "/" + std::to_string(i);
     if (value[i].is_object()) {
       check_slice_object(where, item_pointer, value[i], faults);
     } else if (!fits_int(value[i])) {
-      faults.emplace_back(
+      faults.add(ParamError(
           item_pointer,
           where +
               ": expected an integer or an object {\"start\", \"stop\", "
               "\"step\"}, got " +
-              show(value[i]));
+              show(value[i])));
     }
   }
 }
@@ -120,8 +113,11 @@ void check_minimum(
   const double number = value.get<double>();
   if (number > *param.minimum || (!param.exclusive_minimum && number == *param.minimum))
     return;
-  faults.emplace_back(
-      pointer_to(param.name), label + ": expected " + minimum_text(param) + ", got " + show(value));
+  if (faults.is_full())
+    return faults.add_unlisted();
+  faults.add(ParamError(
+      pointer_to(param.name),
+      label + ": expected " + minimum_text(param) + ", got " + show(value)));
 }
 
 void check_choice(
@@ -131,10 +127,10 @@ void check_choice(
   const auto &text = value.get_ref<const std::string &>();
   if (std::find(param.choices.begin(), param.choices.end(), text) != param.choices.end())
     return;
-  faults.emplace_back(
+  faults.add(ParamError(
       pointer_to(param.name),
       label + ": expected " + core::alternatives(param.choices) + ", got " + show(value) +
-          core::suggestion(text, param.choices));
+          core::suggestion(text, param.choices)));
 }
 
 /// 4.0 where an integer is meant deserves to be told what to write.
@@ -150,10 +146,10 @@ std::string integer_hint(const ParamSpec &param, const json &value) {
 void check_value(const ParamSpec &param, const json &value, Faults &faults) {
   const std::string label = "param \"" + param.name + "\"";
   if (!has_type(value, param.types)) {
-    faults.emplace_back(
+    faults.add(ParamError(
         pointer_to(param.name),
         label + ": expected " + describe_types(param.types) + ", got " + show(value) +
-            integer_hint(param, value));
+            integer_hint(param, value)));
     return;
   }
   if ((param.types & SliceArray) != 0 && value.is_array())
@@ -169,7 +165,7 @@ std::string unknown_param(const TaskSpec &spec, const std::string &name) {
   std::vector<std::string> names;
   for (const ParamSpec &param : spec.params)
     names.push_back(param.name);
-  std::string text = "unknown param \"" + name + "\"" + core::suggestion(name, names);
+  std::string text = "unknown param " + core::quote(name) + core::suggestion(name, names);
   if (names.empty())
     return text + "; " + spec.type + " takes no params";
   text += "; expected one of ";
@@ -196,18 +192,21 @@ std::string minimum_text(const ParamSpec &param) {
       (minimum == static_cast<double>(whole) ? std::to_string(whole) : show(minimum));
 }
 
-std::vector<ParamError> check_params(const TaskSpec &spec, const json &settings) {
+ParamFaults check_params(const TaskSpec &spec, const json &settings) {
   Faults faults;
   if (!settings.is_null() && !settings.is_object()) {
-    faults.emplace_back("", "params: expected an object, got " + show(settings));
+    faults.add(ParamError("", "params: expected an object, got " + show(settings)));
     return faults;
   }
   if (settings.is_object()) {
     for (const auto &[name, value] : settings.items()) {
-      if (const ParamSpec *param = find_param(spec, name)) {
+      const ParamSpec *param = find_param(spec, name);
+      if (faults.is_full()) {
+        faults.add_unlisted(param == nullptr ? 1 : 0);
+      } else if (param != nullptr) {
         check_value(*param, value, faults);
       } else {
-        faults.emplace_back(pointer_to(name), unknown_param(spec, name));
+        faults.add({pointer_to(name), unknown_param(spec, name)});
       }
     }
   }
@@ -218,7 +217,7 @@ std::vector<ParamError> check_params(const TaskSpec &spec, const json &settings)
         "param \"" + param.name + "\" is required: expected " + describe_types(param.types);
     if (!param.doc.empty())
       text += " (" + param.doc + ")";
-    faults.emplace_back("", text);
+    faults.add(ParamError("", text));
   }
   return faults;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "holoflow/core/error.hh"
+#include "holoflow/core/graph_fault.hh"
 #include "holoflow/core/near_name.hh"
 
 namespace holoflow::tasks {
@@ -53,7 +54,7 @@ void check_input_count(const TaskSpec &spec, size_t count) {
   } else {
     text += "remove the edge to input " + std::to_string(spec.inputs.size());
   }
-  throw std::invalid_argument(text);
+  throw core::Refusal(count < required ? core::Reason::MissingInput : core::Reason::BadEdge, text);
 }
 
 /// The element type worth converting to: F32 where the slot takes it, else its first one.
@@ -82,6 +83,21 @@ bool touches_device(std::span<const TDesc> inputs, const InferResult &infer) {
       std::any_of(infer.output_descs.begin(), infer.output_descs.end(), on_device);
 }
 
+/// The compiler refuses such outputs as broken contracts; here they are what a graph asked for.
+void refuse_impossible(const InferResult &result, const json &params) {
+  for (size_t i = 0; i < result.output_descs.size(); ++i) {
+    const TDesc &output = result.output_descs[i];
+    if (is_possible(output))
+      continue;
+    throw std::invalid_argument(
+        "output " + std::to_string(i) + ": expected at most " +
+        std::to_string(core::max_tensor_rank) + " axes and " +
+        std::to_string(core::max_tensor_bytes) + " bytes, got " + to_string(output) +
+        (params.empty() ? "" : " for the params " + core::show(params)) + "; use smaller frames" +
+        (params.empty() ? "" : " or params"));
+  }
+}
+
 /// A same-shape output whose spec says nothing about its axes means what input 0 means.
 void inherit_media(std::span<const TDesc> inputs, InferResult &result) {
   if (inputs.empty())
@@ -104,7 +120,8 @@ protected:
       const InferContext &context, std::span<const TDesc> inputs, const json &params) const {
     check_input_count(spec_, inputs.size());
     check_input_dtypes(spec_, inputs);
-    InferResult result = spec_.infer(context, inputs, params);
+    InferResult result = call_infer(context, inputs, params);
+    refuse_impossible(result, params);
     if (result.input_descs.empty())
       result.input_descs.assign(inputs.begin(), inputs.end());
     result.owned_inputs.resize(inputs.size());
@@ -129,9 +146,10 @@ protected:
       return host_maker(args);
     throw core::DeviceError(
         "type \"" + spec_.type +
-        "\" has no implementation for Device tensors: the CUDA module is not "
-        "loaded or does not know the type; install libholoflow-cuda.so, compile "
-        "for \"cpu\", or put a \"Download\" before the node");
+            "\" has no implementation for Device tensors: the CUDA module is not "
+            "loaded or does not know the type; install libholoflow-cuda.so, compile "
+            "for \"cpu\", or put a \"Download\" before the node",
+        core::Reason::NoDevice);
   }
 
   /// Plain create() calls know the place of computing only by the device's index.
@@ -140,6 +158,18 @@ protected:
     if (device >= 0)
       context.compute_location = MemLoc::Device;
     return context;
+  }
+
+  /// Sizes that overflow are named by the numbers they come from.
+  [[nodiscard]] InferResult call_infer(
+      const InferContext &context, std::span<const TDesc> inputs, const json &params) const {
+    try {
+      return spec_.infer(context, inputs, params);
+    } catch (const std::overflow_error &error) {
+      throw std::invalid_argument(
+          std::string(error.what()) + "; the params are " + core::show(params) +
+          ", use smaller ones or smaller frames");
+    }
   }
 
   TaskSpec spec_;
@@ -210,6 +240,18 @@ Factory &factory_for_device(core::Registry &registry, const std::string &type) {
 }
 
 }  // namespace
+
+bool is_possible(const TDesc &desc) noexcept {
+  size_t end = 0;
+  try {
+    // Views may repeat elements, so these can be more than the bytes.
+    return desc.rank() <= core::max_tensor_rank &&
+        !__builtin_add_overflow(desc.offset, desc.num_bytes(), &end) &&
+        end <= core::max_tensor_bytes && desc.num_elements() <= core::max_tensor_bytes;
+  } catch (const std::overflow_error &) {
+    return false;
+  }
+}
 
 void register_spec(core::Registry &registry, TaskSpec spec) {
   if (static_cast<bool>(spec.make_sync) == static_cast<bool>(spec.make_async) || !spec.infer)

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "holoflow/core/error.hh"
 #include "holoflow/core/registry.hh"
 #include "holoflow/core/tasks.hh"
 
@@ -115,12 +116,14 @@ struct TaskSpec {
 };
 
 /// Thrown for a param; carries the JSON pointer relative to the node's params ("/axis").
-class ParamError : public std::invalid_argument {
+class ParamError : public core::Refusal {
 public:
-  ParamError(std::string pointer, const std::string &message)
-      : std::invalid_argument(message), pointer(std::move(pointer)) {}
+  ParamError(
+      std::string pointer, const std::string &message, core::Reason reason = core::Reason::BadParam)
+      : Refusal(reason, message), pointer(std::move(pointer)) {}
   std::string pointer;
 };
+using ParamFaults = core::BasicFaultList<ParamError>;
 
 /// Params with defaults filled in. Throws ParamError for unknown names (with the nearest valid
 /// one), wrong types, values out of range, missing required params. Null settings count as {}.
@@ -130,8 +133,11 @@ public:
 [[nodiscard]] std::string minimum_text(const ParamSpec &param);
 
 /// Every fault of the settings, not only the first.
-[[nodiscard]] std::vector<ParamError> check_params(
-    const TaskSpec &spec, const nlohmann::json &settings);
+[[nodiscard]] ParamFaults check_params(const TaskSpec &spec, const nlohmann::json &settings);
+
+/// Whether memory of this size and rank can be: at most max_tensor_rank axes and max_tensor_bytes
+/// bytes.
+[[nodiscard]] bool is_possible(const core::TDesc &desc) noexcept;
 
 /// Registers the spec as a factory under its type.
 void register_spec(core::Registry &registry, TaskSpec spec);

@@ -228,11 +228,10 @@ int bench(BenchArguments arguments) {
   LoadedGraph loaded = load_graph(arguments.graph, registry);
   for (const char *type : {"Input", "Output"})
     if (loaded.whole && nodes_of_type(loaded.expanded, type).empty())
-      loaded.faults.push_back(
+      loaded.faults.add(
           "graph: expected a node of type " + std::string(type) + ", got none; add one");
   if (plan_graph(loaded, registry) == nullptr) {
-    for (const std::string &fault : loaded.faults)
-      print_fault(fault);
+    print_faults(loaded.faults);
     return Bad;
   }
   const auto result = measure(loaded, arguments);

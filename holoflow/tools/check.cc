@@ -29,8 +29,7 @@ int check(const GraphArguments &arguments) {
   register_builtin_tasks(registry);
   LoadedGraph loaded = load_graph(arguments, registry);
   const auto plan = plan_graph(loaded, registry);
-  for (const std::string &fault : loaded.faults)
-    print_fault(fault);
+  print_faults(loaded.faults);
   if (plan == nullptr)
     return Bad;
   print(summary(*plan));

@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "holoflow/core/error.hh"
+
 namespace holoflow::tools {
 
 /// Exit statuses. Usage stands for a command line that cannot be understood.
@@ -20,6 +22,8 @@ void add_doctor(CLI::App &app, int &status);
 
 /// One line to standard error; control characters become blanks, so that a fault stays one line.
 void print_fault(const std::string &text);
+/// A line for each, then "and 12 more" where not all are listed.
+void print_faults(const core::BasicFaultList<std::string> &faults);
 /// To standard output as it is.
 void print(const std::string &text);
 

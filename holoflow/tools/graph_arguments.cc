@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
+#include <unordered_set>
 
+#include "holoflow/core/graph_fault.hh"
 #include "holoflow/core/graph_json.hh"
 #include "holoflow/core/near_name.hh"
 #include "holoflow/tools/command.hh"
@@ -17,10 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const core::NodeSpec &node_of(const core::GraphSpec &graph, const std::string &name) {
-  return *std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const core::NodeSpec &node) {
-    return node.name == name;
-  });
+const core::NodeSpec &node_of(const LoadedGraph &loaded, const std::string &name) {
+  return loaded.expanded.nodes[loaded.node_index.at(name)];
 }
 
 std::string text_param(const core::NodeSpec &node, const char *name) {
@@ -63,7 +63,7 @@ void apply(
       targets.push_back(input);
   if (targets.empty() && !inputs.empty()) {
     if (!may_be_idle)
-      loaded.faults.push_back(
+      loaded.faults.add(
           given.option + " " + given.text + ": expected --caps or --like once for " +
           (given.node.empty() ? "each Input, all have theirs; "
                               : "node \"" + given.node + "\" (Input), got a second; ") +
@@ -76,7 +76,7 @@ void apply(
     for (const std::string &input : targets)
       set_input(loaded, input, frame);
   } catch (const std::exception &error) {
-    loaded.faults.push_back(given.option + " " + given.text + ": " + error.what());
+    loaded.faults.add(given.option + " " + given.text + ": " + error.what());
     for (const std::string &input : targets)
       loaded.frames.try_emplace(input);  // this fault is enough
   }
@@ -84,7 +84,7 @@ void apply(
 
 // An Input that restricts itself to one size needs no option.
 void use_own_caps(LoadedGraph &loaded, const std::string &input) {
-  const auto own = text_param(node_of(loaded.expanded, input), "caps");
+  const auto own = text_param(node_of(loaded, input), "caps");
   if (own.empty() || loaded.frames.contains(input))
     return;
   MediaFrame frame;
@@ -130,7 +130,7 @@ void read_graph(
   std::error_code error;
   try {
     if (fs::is_directory(fs::path(text), error)) {
-      loaded.faults.push_back("graph file \"" + text + "\": expected a file, got a folder");
+      loaded.faults.add("graph file " + core::quote(text) + ": expected a file, got a folder");
       loaded.whole = false;
       return;
     }
@@ -138,34 +138,32 @@ void read_graph(
     loaded.graph = std::move(read.graph);
     loaded.whole = read.faults.empty();
     for (const core::Error &fault : read.faults)
-      loaded.faults.emplace_back(fault.what());
+      loaded.faults.add(fault.what());
+    loaded.faults.add_unlisted(read.faults.unlisted());
   } catch (const core::GraphError &missing) {
-    loaded.faults.emplace_back(missing.what());
+    loaded.faults.add(missing.what());
     loaded.whole = false;
   }
 }
 
 /// Edges whose node was left out for a fault would be faults of their own.
 void drop_loose_edges(core::GraphSpec &graph) {
-  const auto missing = [&](const std::string &name) {
-    return std::none_of(graph.nodes.begin(), graph.nodes.end(), [&](const core::NodeSpec &node) {
-      return node.name == name;
-    });
-  };
+  std::unordered_set<std::string_view> names;
+  for (const core::NodeSpec &node : graph.nodes)
+    names.insert(node.name);
   std::erase_if(graph.edges, [&](const core::EdgeSpec &edge) {
-    return missing(edge.from) || missing(edge.to);
+    return !names.contains(edge.from) || !names.contains(edge.to);
   });
 }
 
 /// A list of nodes that were not checked, because of another fault.
 bool is_unchecked(const core::Error &fault) {
-  return std::string_view(fault.what()).find("not checked") != std::string_view::npos;
+  return fault.reason == core::Reason::NotChecked;
 }
 
 /// Nobody said what this Input gets, or what was said is a fault that is told already.
 bool asks_for_tensor(const core::Error &fault) {
-  return std::string_view(fault.what()).find("expected the tensor that one push brings") !=
-      std::string_view::npos;
+  return fault.reason == core::Reason::MissingTensor;
 }
 
 /// Whether what stands behind a fault tells a reader something: not where the fault is in the
@@ -176,16 +174,15 @@ bool is_failed_inference(const core::Error &fault) {
 
 /// Whether a fault may only be there because parts of the graph could not be read.
 bool may_be_a_consequence(const core::Error &fault) {
-  const std::string text = fault.what();
   const bool early =
       fault.pass == "sub-graphs" || fault.pass == "validate" || fault.pass == "type inference";
-  return !early || text.find("connect a node") != std::string::npos || is_unchecked(fault);
+  return !early || fault.reason == core::Reason::MissingInput || is_unchecked(fault);
 }
 
 std::string ask_for_tensor(const LoadedGraph &loaded, const std::string &input) {
   const bool several = nodes_of_type(loaded.expanded, "Input").size() > 1;
-  return "node \"" + input +
-      "\" (Input): expected to know what it gets, got nothing; say it with --caps " +
+  return "node " + core::quote(input) +
+      " (Input): expected to know what it gets, got nothing; say it with --caps " +
       (several ? "\"" + input + "=video/x-raw" : std::string("\"video/x-raw")) +
       ",format=GRAY8,width=640,height=480\" or with --like " + (several ? input + "=" : "") +
       "FILE";
@@ -195,9 +192,9 @@ void add_compiler_fault(LoadedGraph &loaded, const core::Error &fault) {
   if (!loaded.whole && may_be_a_consequence(fault))
     return;
   if (!asks_for_tensor(fault))
-    loaded.faults.emplace_back(fault.what());
+    loaded.faults.add(fault.what());
   else if (!loaded.frames.contains(fault.node))  // else the fault in its caps or file is enough
-    loaded.faults.push_back(ask_for_tensor(loaded, fault.node));
+    loaded.faults.add(ask_for_tensor(loaded, fault.node));
 }
 
 }  // namespace
@@ -250,7 +247,7 @@ std::optional<Assignment> read_assignment(
   if (prefix.size() == text.size() || holds_no_caps || !is_meant_as_node(prefix, nodes))
     return Assignment{option, text, "", text};
   if (knows_every_node(loaded))
-    loaded.faults.push_back(
+    loaded.faults.add(
         option + " " + text + ": expected the name of an " + type +
         " node in front of \"=\", got \"" + prefix + "\"" +
         core::suggestion_or_names(prefix, nodes, "the graph has") +
@@ -260,7 +257,7 @@ std::optional<Assignment> read_assignment(
 
 void set_input(LoadedGraph &loaded, const std::string &input, const MediaFrame &frame) {
   try {
-    const auto as = text_param(node_of(loaded.expanded, input), "as");
+    const auto as = text_param(node_of(loaded, input), "as");
     // What else "as" may be the compiler says.
     const bool known = as.empty() || as == "GRAY" || as == "RGB" || as == "RGBA" || as == "TENSOR";
     loaded.config.inputs[input] = known ? input_tensor(frame, as) : frame.tensor;
@@ -268,7 +265,7 @@ void set_input(LoadedGraph &loaded, const std::string &input, const MediaFrame &
   } catch (const std::exception &error) {
     loaded.frames[input] = frame;
     loaded.config.inputs.erase(input);
-    loaded.faults.push_back("node \"" + input + "\" (Input): " + error.what());
+    loaded.faults.add("node " + core::quote(input) + " (Input): " + error.what());
   }
 }
 
@@ -279,9 +276,12 @@ LoadedGraph load_graph(const GraphArguments &arguments, const core::Registry &re
       : arguments.device == "cuda"                 ? Device::Cuda
                                                    : Device::Auto;
   read_graph(loaded, arguments.graph, registry.keys());
-  std::vector<core::Error> told_by_the_compiler;
+  core::FaultList told_by_the_compiler;
   loaded.expanded = core::expand_graph(loaded.graph, told_by_the_compiler);
   loaded.is_expanded = told_by_the_compiler.empty();
+  const auto &nodes = loaded.expanded.nodes;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    loaded.node_index.emplace(nodes[i].name, i);
   read_inputs(loaded, arguments);
   return loaded;
 }
@@ -300,6 +300,8 @@ std::unique_ptr<runtime::CompilerOutput> plan_graph(LoadedGraph &loaded, core::R
     for (const core::Error &fault : error.faults)
       if (tells_unchecked || !is_unchecked(fault))
         add_compiler_fault(loaded, fault);
+    if (loaded.whole)
+      loaded.faults.add_unlisted(error.faults.unlisted());
   }
   return loaded.faults.empty() ? std::move(plan) : nullptr;
 }

@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "holoflow/core/error.hh"
 #include "holoflow/core/graph_spec.hh"
 #include "holoflow/core/registry.hh"
 #include "holoflow/runtime/compiler.hh"
@@ -43,7 +45,8 @@ void add_like_argument(CLI::App &command, GraphArguments &arguments);
 struct LoadedGraph {
   core::GraphSpec graph;
   core::GraphSpec expanded;  ///< with sub-graphs in place of Graph nodes, for looking nodes up
-  std::vector<std::string> faults;  ///< one line each: text of the graph, caps, files
+  std::unordered_map<std::string, size_t> node_index;  ///< by name, into expanded.nodes
+  core::BasicFaultList<std::string> faults;  ///< one line each: text of the graph, caps, files
   bool whole = true;  ///< nothing of the graph is missing for faults in its text
   bool is_expanded = true;  ///< nothing of `expanded` is missing for faults in sub-graphs
   std::map<std::string, MediaFrame> frames;  ///< by Input

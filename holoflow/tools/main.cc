@@ -19,6 +19,13 @@ void print_fault(const std::string &text) {
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 
+void print_faults(const core::BasicFaultList<std::string> &faults) {
+  for (const std::string &fault : faults)
+    print_fault(fault);
+  if (faults.unlisted() > 0)
+    print_fault("and " + std::to_string(faults.unlisted()) + " more");
+}
+
 void print(const std::string &text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }

@@ -43,8 +43,7 @@ int plan(const PlanArguments &arguments) {
   register_builtin_tasks(registry);
   LoadedGraph loaded = load_graph(arguments.graph, registry);
   const auto plan = plan_graph(loaded, registry);
-  for (const std::string &fault : loaded.faults)
-    print_fault(fault);
+  print_faults(loaded.faults);
   if (plan == nullptr)
     return Bad;
   if (arguments.svg)

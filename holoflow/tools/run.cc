@@ -30,7 +30,7 @@ void refuse_shared_file(
     const std::string &verb) {
   for (const auto &[node, other] : others)
     if (share_a_file(file, other)) {
-      loaded.faults.push_back(
+      loaded.faults.add(
           option + file + ": node \"" + node + "\" " + verb +
           " this file already; name another one");
       return;
@@ -60,7 +60,7 @@ Files files_of_nodes(
   Files files;
   if (nodes.empty()) {
     if (!loaded.graph.nodes.empty())
-      loaded.faults.push_back(
+      loaded.faults.add(
           "graph: expected a node of type " + type + " for " + option + ", got none; add one");
     return files;
   }
@@ -69,7 +69,7 @@ Files files_of_nodes(
     if (!given)
       continue;
     if (given->node.empty() && nodes.size() > 1) {
-      loaded.faults.push_back(
+      loaded.faults.add(
           option + " " + value + ": expected NODE=FILE, since the graph has " +
           std::to_string(nodes.size()) + " " + type + " nodes; say " + option + " " + nodes[0] +
           "=" + value);
@@ -77,14 +77,14 @@ Files files_of_nodes(
     }
     const std::string &node = given->node.empty() ? nodes[0] : given->node;
     if (!files.emplace(node, given->value).second)
-      loaded.faults.push_back(
+      loaded.faults.add(
           option + " " + value + ": expected one file for node \"" + node + "\" (" + type +
           "), got a second; leave one out");
   }
   if (files.size() < nodes.size() && files.size() == values.size())
     for (const std::string &node : nodes)
       if (!files.contains(node))
-        loaded.faults.push_back(
+        loaded.faults.add(
             "node \"" + node + "\" (" + type + "): expected a file, got none; say " + option + " " +
             node + "=FILE");
   return files;
@@ -111,7 +111,7 @@ std::map<std::string, std::unique_ptr<FrameReader>> open_readers(
         set_input(loaded, node, frame);
       readers.emplace(node, std::move(reader));
     } catch (const std::exception &error) {
-      loaded.faults.emplace_back(error.what());
+      loaded.faults.add(error.what());
       // Its tensor is not worth a fault of its own.
       loaded.frames.try_emplace(node);
     }
@@ -132,15 +132,14 @@ std::map<std::string, std::unique_ptr<FrameWriter>> open_writers(
     try {
       writers.emplace(node.spec.name, open_writer(files.at(node.spec.name), tensor));
     } catch (const FileError &error) {
-      loaded.faults.emplace_back(error.what());
+      loaded.faults.add(error.what());
     }
   }
   return writers;
 }
 
 int report(const LoadedGraph &loaded) {
-  for (const std::string &fault : loaded.faults)
-    print_fault(fault);
+  print_faults(loaded.faults);
   return Bad;
 }
 

@@ -123,7 +123,7 @@ TEST(ExpandGraph, FaultsAreReportedTogetherWithNearNames) {
 }
 
 TEST(ExpandGraph, NodesBehindASlotThatDoesNotExistSeeAFaultyGraphNode) {
-  std::vector<Error> faults;
+  FaultList faults;
   const auto graph = expand_graph(
       GraphSpec::from_json(
           R"({"nodes": {"in": {"type": "Input"},

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <stdexcept>
+#include "holoflow/core/error.hh"
 
 namespace holoflow::core {
 namespace {
@@ -57,7 +57,7 @@ TEST(GraphSpec, JsonRefusesTwoNodesOfOneName) {
   graph.add_node("in", "Input");
   EXPECT_THAT(
       [&] { (void)graph.to_json(); },
-      ThrowsMessage<std::invalid_argument>(HasSubstr("node \"in\" is there twice")));
+      ThrowsMessage<GraphError>(HasSubstr("node \"in\" is there twice")));
 }
 
 TEST(GraphSpec, DotNamesNodesTypesAndSlots) {

@@ -171,7 +171,7 @@ TEST(JsonReader, NestingIsLimitedSoThatNoStackOverflows) {
 
 TEST(JsonReader, ReadsOneValueInTheMiddleOfAText) {
   JsonReader reader("x =\n [1, 2] rest", "t");
-  EXPECT_EQ(reader.read_value_at(5, "/p").dump(), "[1,2]");
+  EXPECT_EQ(reader.read_value_at(5, {2, 2}, "/p").dump(), "[1,2]");
   EXPECT_EQ(reader.offset(), 11u);
   EXPECT_EQ(reader.source().find("/p/1").line, 2);
   EXPECT_EQ(reader.source().find("/p/1").column, 6);

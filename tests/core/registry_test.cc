@@ -252,5 +252,17 @@ TEST(Errors, HoldEveryFaultAndThePlaceOfTheFirst) {
   EXPECT_THAT(CompileError({}).what(), HasSubstr("internal error"));
 }
 
+TEST(Errors, HaveTheReasonThatTheirKindIsMostOftenFor) {
+  EXPECT_EQ(Error("sentence").reason, Reason::Other);
+  EXPECT_EQ(TaskError("sentence").reason, Reason::TaskFailed);
+  EXPECT_EQ(DeviceError("sentence").reason, Reason::DeviceFailed);
+  EXPECT_EQ(DeviceError("sentence", Reason::NoDevice).reason, Reason::NoDevice);
+  const std::vector<Error> faults{Error("first", Reason::UnknownType), Error("second")};
+  EXPECT_EQ(CompileError(faults).reason, Reason::UnknownType);
+  EXPECT_EQ(GraphError(faults).reason, Reason::BadGraph);
+  EXPECT_EQ(GraphError(faults).faults.front().reason, Reason::UnknownType);
+  EXPECT_EQ(GraphError(faults, Reason::FileNotFound).reason, Reason::FileNotFound);
+}
+
 }  // namespace
 }  // namespace holoflow::core

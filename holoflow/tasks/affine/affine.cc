@@ -3,6 +3,7 @@
 #include <cfloat>
 #include <cmath>
 
+#include "holoflow/core/graph_fault.hh"
 #include "holoflow/tasks/affine/affine_tasks.hh"
 #include "holoflow/tasks/common/axes.hh"
 #include "holoflow/tasks/common/infer.hh"
@@ -19,7 +20,8 @@ void check_float(const std::string &name, const json &value) {
   if (std::abs(value.get<double>()) <= static_cast<double>(FLT_MAX))
     return;
   throw ParamError(
-      "/" + name, "param \"" + name + "\": expected numbers that fit F32, got " + value.dump());
+      "/" + name,
+      "param \"" + name + "\": expected numbers that fit F32, got " + core::show(value));
 }
 
 void check_coefficients(const TDesc &in, const std::string &name, const json &params) {

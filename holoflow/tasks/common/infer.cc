@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What the infer functions of built-in tasks share.
 #include "holoflow/tasks/common/infer.hh"
+#include "holoflow/core/graph_fault.hh"
 
 #include <algorithm>
 #include <cfloat>
@@ -108,7 +109,7 @@ float float_param(const nlohmann::json &params, const std::string &name) {
   if (std::abs(value) > static_cast<double>(FLT_MAX))
     throw ParamError(
         "/" + name,
-        "param \"" + name + "\": expected a number that fits F32, got " + params[name].dump());
+        "param \"" + name + "\": expected a number that fits F32, got " + core::show(params[name]));
   return static_cast<float>(value);
 }
 

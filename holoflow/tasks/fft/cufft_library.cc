@@ -35,7 +35,8 @@ void resolve(void *library, const std::string &path, const char *symbol, Functio
     return;
   throw core::DeviceError(
       "cuFFT: " + path + " has no function " + symbol +
-      "; expected cuFFT 12 (CUDA 13): install NVIDIA's package libcufft-13-0");
+          "; expected cuFFT 12 (CUDA 13): install NVIDIA's package libcufft-13-0",
+      core::Reason::NoDevice);
 }
 
 const char *name_of(cufftResult result) {
@@ -89,7 +90,7 @@ CufftLibrary open_cufft(const std::vector<std::string> &candidates) {
       last_error = error;
   }
   if (library == nullptr)
-    throw core::DeviceError(missing_message(candidates, last_error));
+    throw core::DeviceError(missing_message(candidates, last_error), core::Reason::NoDevice);
 
   CufftLibrary functions;
   resolve(library, path, "cufftGetVersion", functions.get_version);

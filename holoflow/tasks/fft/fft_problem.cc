@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "holoflow/core/graph_fault.hh"
 #include "holoflow/tasks/common/axes.hh"
 #include "holoflow/tasks/common/media.hh"
 #include "holoflow/tasks/fft/fft.hh"
@@ -75,7 +76,7 @@ std::vector<size_t> two_axes(const TDesc &input, const json &value) {
         "input 0: expected rank 2 or more, got " + to_string(input) +
         "; a two-dimensional transform needs two axes");
   if (value.is_array() && value.size() != 2)
-    throw ParamError("/axes", "param \"axes\": expected two axes, got " + value.dump());
+    throw ParamError("/axes", "param \"axes\": expected two axes, got " + core::show(value));
   std::vector<size_t> axes = spatial_axes(input, value);
   if (axes.size() != 2)
     throw std::invalid_argument(

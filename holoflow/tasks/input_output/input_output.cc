@@ -3,6 +3,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "holoflow/core/graph_fault.hh"
 #include "holoflow/tasks/families.hh"
 #include "holoflow/tasks/input_output/frame_layout.hh"
 #include "holoflow/tasks/input_output/input_task.hh"
@@ -32,11 +33,12 @@ const TDesc &configured_tensor(const InferContext &context) {
     if (found != context.graph_inputs->end())
       return found->second;
   }
-  throw std::invalid_argument(
-      "expected the tensor that one push brings for \"" + context.node_name +
-      "\", got none; holoflowbin takes it from its caps, a program sets "
-      "Config::inputs[\"" +
-      context.node_name + "\"]");
+  const auto name = core::quote(context.node_name);
+  throw core::Refusal(
+      core::Reason::MissingTensor,
+      "expected the tensor that one push brings for " + name +
+          ", got none; holoflowbin takes it from its caps, a program sets Config::inputs[" + name +
+          "]");
 }
 
 // "as" promises a layout; the application (holoflowbin, Config::inputs) has to bring it.

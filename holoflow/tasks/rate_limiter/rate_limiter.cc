@@ -29,6 +29,10 @@ core::InferResult infer_rate_limiter(
     const InferContext &context, std::span<const TDesc> inputs, const nlohmann::json &params) {
   const bool drops = drops_tensors(params);
   const TDesc &input = inputs[0];
+  const size_t frames = frame_count(input);
+  if (frames == 0)
+    throw std::invalid_argument(
+        "input 0: expected at least one frame along axis 0, got " + core::to_string(input));
   core::InferResult result;
   result.input_descs = {input};
   result.output_descs = {input};  // the same slots, so the same strides and offset
@@ -36,7 +40,6 @@ core::InferResult infer_rate_limiter(
   result.owned_outputs = {true};
   result.yields_ownership = true;
   result.hands_over_by_event = true;
-  const size_t frames = std::max<size_t>(frame_count(input), 1);  // tensors without any pass too
   const size_t slots = limiter_slots(input, context.min_slots, drops);
   size_t bytes = 0;
   if (__builtin_mul_overflow(slots, input.offset + input.num_bytes(), &bytes))
@@ -55,7 +58,7 @@ size_t limiter_slots(const TDesc &tensor, size_t min_frames, bool drops) {
   // One is read, one waits, one is written: more would only make the newest wait.
   if (drops)
     return 3;
-  const size_t frames = std::max<size_t>(frame_count(tensor), 1);
+  const size_t frames = frame_count(tensor);
   return std::max<size_t>(2, (min_frames + frames - 1) / frames);
 }
 

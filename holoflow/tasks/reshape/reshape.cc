@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "holoflow/core/graph_fault.hh"
 #include "holoflow/tasks/common/infer.hh"
 #include "holoflow/tasks/common/media.hh"
 #include "holoflow/tasks/families.hh"
@@ -21,7 +22,7 @@ using nlohmann::json;
   throw ParamError(
       "/shape",
       "param \"shape\": expected " + expected + " " + std::to_string(in.num_elements()) +
-          " elements as " + to_string(in) + " has, got " + shape.dump());
+          " elements as " + to_string(in) + " has, got " + core::show(shape));
 }
 
 /// The shape of complete params; -1 becomes what is left of the elements.
@@ -36,7 +37,7 @@ std::vector<size_t> shape_of(const TDesc &in, const json &params) {
       throw ParamError(
           "/shape/" + std::to_string(i),
           "param \"shape\": expected lengths of at least 0 and one -1 at most, got " +
-              value.dump());
+              core::show(value));
     shape.push_back(extent == -1 ? 1 : static_cast<size_t>(extent));
     if (extent == -1) {
       open = i;

@@ -3,6 +3,7 @@
 // Host and Device.
 #include <algorithm>
 
+#include "holoflow/core/graph_fault.hh"
 #include "holoflow/tasks/common/axes.hh"
 #include "holoflow/tasks/common/infer.hh"
 #include "holoflow/tasks/common/media.hh"
@@ -24,7 +25,7 @@ std::vector<size_t> order_of(const TDesc &in, const json &params) {
   throw ParamError(
       "/axes",
       "param \"axes\": expected each of the " + std::to_string(in.rank()) + " axes of " +
-          to_string(in) + " once, got " + value.dump());
+          to_string(in) + " once, got " + core::show(value));
 }
 
 TDesc view_of(const TDesc &in, const std::vector<size_t> &order) {

@@ -43,12 +43,8 @@ public:
     int column = 0;  ///< from 1, in bytes
   };
 
-  void add(std::string pointer, Position position) {
-    values_.emplace(std::move(pointer), position);
-  }
-  void add_key(std::string pointer, Position position) {
-    keys_.emplace(std::move(pointer), position);
-  }
+  void add(std::string_view pointer, Position position) { record(values_, pointer, position); }
+  void add_key(std::string_view pointer, Position position) { record(keys_, pointer, position); }
   /// Position of the value at `pointer`, or of its nearest recorded parent; {0, 0} if empty.
   [[nodiscard]] Position find(std::string_view pointer) const;
   /// Position of the key whose value is at `pointer`; where there is none, as find().
@@ -56,8 +52,13 @@ public:
   [[nodiscard]] bool empty() const noexcept { return values_.empty(); }
 
 private:
-  std::map<std::string, Position, std::less<>> values_;
-  std::map<std::string, Position, std::less<>> keys_;
+  using Positions = std::map<std::string, Position, std::less<>>;
+
+  void record(Positions &positions, std::string_view pointer, Position position);
+
+  Positions values_;
+  Positions keys_;
+  size_t recorded_bytes_ = 0;
 };
 
 /// RFC 6901: `~` becomes `~0`, `/` becomes `~1`.
@@ -68,7 +69,9 @@ inline constexpr size_t max_graph_bytes = size_t{8} << 20;  ///< of a graph text
 inline constexpr int max_graph_depth = 64;  ///< objects, arrays, sub-graphs within each other
 inline constexpr size_t max_graph_nodes = 100'000;  ///< after sub-graphs are expanded
 inline constexpr size_t max_graph_edges = 400'000;  ///< after sub-graphs are expanded
-inline constexpr size_t max_name_bytes = 4096;  ///< of a node, after sub-graphs are expanded
+inline constexpr size_t max_name_bytes = 4096;  ///< of a node, after sub-graphs are expanded too
+inline constexpr size_t max_sub_graph_name_bytes = 256;
+inline constexpr size_t max_expanded_bytes = size_t{256} << 20;  ///< of names, places and params
 inline constexpr size_t max_tensor_bytes = size_t{1} << 48;  ///< offset and extent
 inline constexpr size_t max_tensor_rank = 64;
 inline constexpr size_t max_string_bytes = size_t{1} << 20;  ///< of any string in a graph text
@@ -118,8 +121,10 @@ struct GraphSpec {
   /// not exist.
   [[nodiscard]] GraphSpec expanded() const;
 
-  /// A graph file that from_json reads back to an equal graph. Throws std::invalid_argument where
-  /// two nodes have one name.
+  /// A graph file that from_json reads back to an equal graph, apart from the order of the nodes.
+  /// Throws GraphError with every fault where none can be written: two nodes of one name, names and
+  /// slots that a file may not have, params that are no object or hold what JSON does not know
+  /// (NaN, infinity, text that is no UTF-8), more than a file may hold.
   [[nodiscard]] nlohmann::json to_json() const;
   /// Graphviz source with one node per task and slot numbers on edges.
   [[nodiscard]] std::string to_dot() const;

@@ -132,7 +132,7 @@ struct CompilerOutput {
 /// Descriptors that inference found, and the faults that stopped it.
 struct InferredGraph {
   GraphPlan graph;  ///< nodes behind a fault have empty inference results
-  std::vector<core::Error> faults;  ///< empty when the graph compiles up to inference
+  core::FaultList faults;  ///< empty when the graph compiles up to inference
 };
 
 /// How a graph is compiled.
