@@ -126,8 +126,8 @@ bool run(GstElement *pipeline) {
   return good;
 }
 
-/// False where no frame came out. Windows give fewer frames than enter, so that is no fault, and the
-/// speed is that of the frames that enter.
+/// False where no frame came out. Windows give fewer frames than enter, so that is no fault, and
+/// the speed is that of the frames that enter.
 bool print_stats(GstElement *bin, double seconds) {
   GstStructure *stats = nullptr;
   g_object_get(bin, "stats", &stats, nullptr);

@@ -290,6 +290,7 @@ runtime::CompilerConfig GraphModel::config(const core::TDesc &frame) const {
   runtime::CompilerConfig config;
   config.device = settings_.device;
   config.cuda_device = settings_.cuda_device;
+  config.replay = settings_.replay;
   if (!settings_.trace_location.empty()) {
     const std::filesystem::path file = settings_.trace_location;
     config.log_dir = file.has_parent_path() ? file.parent_path() : ".";

@@ -25,6 +25,7 @@ struct GraphSettings {
   runtime::CompilerConfig::Device device = runtime::CompilerConfig::Device::Auto;
   int cuda_device = -1;
   std::string trace_location;  ///< file, "" for none
+  runtime::CompilerConfig::Replay replay = runtime::CompilerConfig::Replay::Auto;
 };
 
 /// An Input or Output node.

@@ -16,9 +16,11 @@ enum Property : guint {
   PROP_SETTINGS,
   PROP_STATS,
   PROP_TRACE_LOCATION,
+  PROP_REPLAY,
 };
 
 using Device = runtime::CompilerConfig::Device;
+using Replay = runtime::CompilerConfig::Replay;
 
 GType device_type() {
   static const GType type = [] {
@@ -30,6 +32,19 @@ GType device_type() {
         {0, nullptr, nullptr},
     };
     return g_enum_register_static("GstHoloflowDevice", values);
+  }();
+  return type;
+}
+
+GType replay_type() {
+  static const GType type = [] {
+    static const GEnumValue values[] = {
+        {static_cast<int>(Replay::Off), "Every task enqueues its own work", "off"},
+        {static_cast<int>(Replay::Auto), "Tasks in a row are recorded and launched as one", "auto"},
+        {static_cast<int>(Replay::Require), "An error if a task cannot be recorded", "require"},
+        {0, nullptr, nullptr},
+    };
+    return g_enum_register_static("GstHoloflowReplay", values);
   }();
   return type;
 }
@@ -147,7 +162,13 @@ void install_properties(GObjectClass *object_class) {
           "File for a Chrome trace of compiles and runs, with the graph as DOT beside it; "
           "written when the graph is replaced and when the element goes to READY",
           nullptr, writable(GST_PARAM_MUTABLE_READY)));
+  g_object_class_install_property(
+      object_class, PROP_REPLAY,
+      g_param_spec_enum(
+          "replay", "Replay", "Whether tasks on a GPU are recorded and launched as one",
+          replay_type(), static_cast<int>(Replay::Auto), writable(GST_PARAM_MUTABLE_READY)));
   gst_type_mark_as_plugin_api(device_type(), static_cast<GstPluginAPIFlags>(0));
+  gst_type_mark_as_plugin_api(replay_type(), static_cast<GstPluginAPIFlags>(0));
 }
 
 std::string load_graph(BinState &state) {
@@ -181,6 +202,11 @@ void set_property(BinState &state, guint id, const GValue *value, GParamSpec *sp
   case PROP_SETTINGS:
     change_settings(state, text_of(value));
     break;
+  case PROP_REPLAY:
+    change_stopped(state, "replay", [&](GraphSettings &graph) {
+      graph.replay = static_cast<Replay>(g_value_get_enum(value));
+    });
+    break;
   case PROP_TRACE_LOCATION:
     change_stopped(state, "trace-location", [&](GraphSettings &graph) {
       graph.trace_location = text_of(value);
@@ -212,6 +238,9 @@ void get_property(BinState &state, guint id, GValue *value, GParamSpec *spec) {
     break;
   case PROP_STATS:
     g_value_take_boxed(value, state.stream.stats().release());
+    break;
+  case PROP_REPLAY:
+    g_value_set_enum(value, static_cast<int>(graph.replay));
     break;
   case PROP_TRACE_LOCATION:
     set_text(graph.trace_location);

@@ -55,11 +55,39 @@ StructurePtr sections_of(const runtime::Scheduler &scheduler) {
   return sections;
 }
 
+// Of all runs together; the reasons for what was not replayed as "reason: count; …".
+StructurePtr replays_of(const runtime::Scheduler &scheduler) {
+  runtime::ReplayStats sum;
+  std::map<std::string, uint64_t> reasons;
+  for (const auto &replay : scheduler.replays()) {
+    sum.hits += replay.hits;
+    sum.misses += replay.misses;
+    sum.records += replay.records;
+    sum.re_records += replay.re_records;
+    sum.bytes += replay.bytes;
+    for (const auto &[reason, count] : replay.fallbacks)
+      reasons[reason] += count;
+  }
+  std::string text;
+  uint64_t fallbacks = 0;
+  for (const auto &[reason, count] : reasons) {
+    text += (text.empty() ? "" : "; ") + reason + ": " + std::to_string(count);
+    fallbacks += count;
+  }
+  return StructurePtr(gst_structure_new(
+      "replay", "hits", G_TYPE_UINT64, static_cast<guint64>(sum.hits), "misses", G_TYPE_UINT64,
+      static_cast<guint64>(sum.misses), "records", G_TYPE_UINT64, static_cast<guint64>(sum.records),
+      "re-records", G_TYPE_UINT64, static_cast<guint64>(sum.re_records), "fallbacks", G_TYPE_UINT64,
+      static_cast<guint64>(fallbacks), "reasons", G_TYPE_STRING, text.c_str(), "bytes",
+      G_TYPE_UINT64, static_cast<guint64>(sum.bytes), nullptr));
+}
+
 }  // namespace
 
 StructurePtr Stream::stats() const {
   StructurePtr nodes(gst_structure_new_empty("nodes"));
   StructurePtr sections(gst_structure_new_empty("sections"));
+  StructurePtr replay(gst_structure_new_empty("replay"));
   Totals now;
   {
     std::lock_guard lock(run_mutex_);
@@ -68,6 +96,7 @@ StructurePtr Stream::stats() const {
       now = count(ledger, *run_);
       nodes = nodes_of(*run_->scheduler, ledger);
       sections = sections_of(*run_->scheduler);
+      replay = replays_of(*run_->scheduler);
     }
     std::lock_guard state_lock(state_mutex_);
     now.entered += totals_.entered + dropped_;
@@ -84,7 +113,7 @@ StructurePtr Stream::stats() const {
       static_cast<guint64>(now.dropped), "failed", G_TYPE_UINT64, static_cast<guint64>(now.failed),
       "in-flight", G_TYPE_UINT64, static_cast<guint64>(now.held), "device", G_TYPE_STRING,
       device_.c_str(), "nodes", GST_TYPE_STRUCTURE, nodes.get(), "sections", GST_TYPE_STRUCTURE,
-      sections.get(), nullptr));
+      sections.get(), "replay", GST_TYPE_STRUCTURE, replay.get(), nullptr));
 }
 
 }  // namespace holoflow::gst

@@ -53,9 +53,9 @@ void plan_lag(Plan &plan);
 /// Writes: the sections' runs, recordings, decisions.
 void plan_recordings(Plan &plan);
 
-/// Between recordings and 7: sizes, blocks that storages share, the bill; refuses what exceeds the budget.
-/// Reads: tensor_descs, tid_to_sid, storage_owner, sections, storage_copies.  Writes: the sections'
-/// lagged strides, storage_bytes, storage_location, block_of, block_bytes, bill.
+/// Between recordings and 7: sizes, blocks that storages share, the bill; refuses what exceeds the
+/// budget. Reads: tensor_descs, tid_to_sid, storage_owner, sections, storage_copies.  Writes: the
+/// sections' lagged strides, storage_bytes, storage_location, block_of, block_bytes, bill.
 void plan_memory(Plan &plan);
 
 /// 7. Makes the storage objects and the memory of those that no task owns; reuses previous blocks

@@ -269,13 +269,15 @@ private:
       }
   }
 
-  // What a recording takes is known once it is made; most tasks enqueue one kernel, transforms a few.
+  // What a recording takes is known once it is made; most tasks enqueue one kernel, transforms a
+  // few.
   void bill_recordings() {
     for (const auto &section : plan_.sections)
       for (const auto &run : section.runs) {
         const core::MemoryNeed need{
             MemLoc::Device,
-            saturating_product(run.count, operations_per_task * runtime::recorded_bytes_per_operation),
+            saturating_product(
+                run.count, operations_per_task * runtime::recorded_bytes_per_operation),
             "recording of " + std::to_string(run.count) + " tasks, estimated"};
         const auto bytes = amount(need.mem_loc, need.bytes);
         bill_.tasks += bytes;

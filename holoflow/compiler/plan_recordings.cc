@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Recordings: nodes of a section that follow each other on a GPU are launched as one (see
-// runtime/run_recording.hh). A run is as long as can be, up to max_run nodes; it ends at a node that
-// cannot be recorded and where a Graph node begins or ends, which is a unit of its own.
+// runtime/run_recording.hh). A run is as long as can be, up to max_run nodes; it ends at a node
+// that cannot be recorded and where a Graph node begins or ends, which is a unit of its own.
 //
 //   section   Input  Upload  Affine  blur/a  blur/b  Sqrt  Foreign  Clip  Sqrt  Output
 //   run              ╰─────────────╯ ╰────────────╯ (one)           ╰────────╯
@@ -95,8 +95,7 @@ private:
   }
 
   void leave(size_t node, const std::string &why) {
-    const auto text =
-        "node " + quoted(node_at(node).spec) + " is not recorded: " + why;
+    const auto text = "node " + quoted(node_at(node).spec) + " is not recorded: " + why;
     add_decision(plan_, Decision::Kind::Replay, static_cast<int>(node), text);
     if (replay_ == Replay::Require)
       add_fault(
@@ -177,8 +176,7 @@ private:
       auto result = nlohmann::json::array();
       for (size_t i = 0; i < tids.size(); ++i) {
         const auto tensor = tensors.emplace(tids[i], tensors.size()).first->second;
-        const auto storage =
-            storages.emplace(plan_.sid_of(tids[i]), storages.size()).first->second;
+        const auto storage = storages.emplace(plan_.sid_of(tids[i]), storages.size()).first->second;
         result.push_back({tensor, storage, descs[i]});
       }
       return result;
@@ -228,11 +226,15 @@ void plan_recordings(Plan &plan) {
       add_decision(plan, Decision::Kind::Replay, -1, "nothing is recorded: replay is off");
     return;
   }
-  const bool on_device = std::any_of(
-      plan.tensor_descs.begin(), plan.tensor_descs.end(),
-      [](const core::TDesc &desc) { return desc.mem_loc == core::MemLoc::Device; });
+  const bool on_device =
+      std::any_of(plan.tensor_descs.begin(), plan.tensor_descs.end(), [](const core::TDesc &desc) {
+        return desc.mem_loc == core::MemLoc::Device;
+      });
   if (!on_device) {
-    if (replay == Replay::Require)
+    // A plan without a device says nothing of the one that Auto finds later.
+    const bool is_known =
+        plan.device != nullptr || plan.config->device != runtime::CompilerConfig::Device::Auto;
+    if (replay == Replay::Require && is_known)
       add_fault(
           plan, {.pass = pass}, core::Reason::NotRecorded,
           "replay is required, but the graph runs on the CPU, where there is nothing to record; "

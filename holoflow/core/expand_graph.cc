@@ -214,17 +214,21 @@ private:
   std::string key_of(
       const NodeSpec &node, const std::string &name, const std::string &wanted,
       const Scope &scope) {
-    const auto key = node.settings.value("key", std::string());
+    const auto param = node.settings.find("key");
+    const auto key = param == node.settings.end() || !param->is_string()
+        ? std::string()
+        : param->get<std::string>();
     if (key.empty())
       return scope.key;
     const auto [known, is_first] = keys_.emplace(key, KeyUser{name, wanted});
     if (!is_first && graph_.graphs.at(known->second.graph) != graph_.graphs.at(wanted))
       fault(
           name, pointer_of(node) + "/params/key",
-          "node \"" + name + "\" (Graph): the key " + quote(key) + " is that of node \"" +
-              known->second.node + "\", whose sub-graph " + quote(known->second.graph) +
+          place_of(name) + ": the key " + quote(key) + " is that of node " +
+              quote(known->second.node) + ", whose sub-graph " + quote(known->second.graph) +
               " has other nodes, edges or params than " + quote(wanted) +
-              "; give each definition a key of its own, or none");
+              "; give each definition a key of its own, or none",
+          Reason::BadParam);
     return key;
   }
 

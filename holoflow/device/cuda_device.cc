@@ -276,8 +276,7 @@ void CudaDevice::clear_last_error() noexcept {
 
 // Calls of other threads are none of this recording's business.
 void CudaDevice::begin_recording(cudaStream_t stream) {
-  check(
-      cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
 }
 
 std::unique_ptr<RecordedWork> CudaDevice::end_recording(

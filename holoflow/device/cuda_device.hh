@@ -61,7 +61,8 @@ public:
       cudaStream_t stream, std::vector<RecordedMemory> memory) override;
   void abandon_recording(cudaStream_t stream) noexcept override;
 
-  /// Throws core::DeviceError that names the GPU and the call. The driver's codes are the runtime's.
+  /// Throws core::DeviceError that names the GPU and the call. The driver's codes are the
+  /// runtime's.
   void check(int code, const char *call) const {
     if (code != 0)
       fail(static_cast<cudaError_t>(code), call);

@@ -112,8 +112,7 @@ void CudaRecordedWork::read(ParameterImages &images) {
   device_.check(cudaGraphGetNodes(graph_, nullptr, &count), "cudaGraphGetNodes");
   std::vector<cudaGraphNode_t> nodes(count);
   device_.check(cudaGraphGetNodes(graph_, nodes.data(), &count), "cudaGraphGetNodes");
-  device_.check(
-      cudaGraphGetEdges(graph_, nullptr, nullptr, nullptr, &edges_), "cudaGraphGetEdges");
+  device_.check(cudaGraphGetEdges(graph_, nullptr, nullptr, nullptr, &edges_), "cudaGraphGetEdges");
   for (const auto node : nodes) {
     operations_.emplace_back().node = node;
     read_node(operations_.back(), images.emplace_back());
@@ -136,12 +135,10 @@ void CudaRecordedWork::read_node(Operation &operation, std::vector<std::byte> &i
 
 void CudaRecordedWork::read_kernel(Operation &operation, std::vector<std::byte> &image) const {
   auto &kernel = operation.kernel;
-  device_.check(
-      driver(device_).get_kernel(operation.node, &kernel), "cuGraphKernelNodeGetParams");
-  operation.shape = {
-      as_number(kernel.func), as_number(kernel.kern), kernel.gridDimX,
-      kernel.gridDimY,        kernel.gridDimZ,        kernel.blockDimX,
-      kernel.blockDimY,       kernel.blockDimZ,       kernel.sharedMemBytes};
+  device_.check(driver(device_).get_kernel(operation.node, &kernel), "cuGraphKernelNodeGetParams");
+  operation.shape = {as_number(kernel.func), as_number(kernel.kern), kernel.gridDimX,
+                     kernel.gridDimY,        kernel.gridDimZ,        kernel.blockDimX,
+                     kernel.blockDimY,       kernel.blockDimZ,       kernel.sharedMemBytes};
   operation.can_move = kernel.kernelParams != nullptr;
   if (!operation.can_move)
     return;
@@ -159,10 +156,10 @@ void CudaRecordedWork::read_copy(Operation &operation, std::vector<std::byte> &i
   cudaMemcpy3DParms copy{};
   device_.check(
       cudaGraphMemcpyNodeGetParams(operation.node, &copy), "cudaGraphMemcpyNodeGetParams");
-  operation.shape = {
-      copy.extent.width,        copy.extent.height,       copy.extent.depth,
-      copy.srcPtr.pitch,        copy.dstPtr.pitch,        as_number(copy.srcArray),
-      as_number(copy.dstArray), static_cast<uint64_t>(copy.kind)};
+  operation.shape = {copy.extent.width,        copy.extent.height,
+                     copy.extent.depth,        copy.srcPtr.pitch,
+                     copy.dstPtr.pitch,        as_number(copy.srcArray),
+                     as_number(copy.dstArray), static_cast<uint64_t>(copy.kind)};
   operation.bytes = copy.extent.width;
   operation.kind = copy.kind;
   // CUDA takes other addresses for copies of one row only.
@@ -183,8 +180,8 @@ void CudaRecordedWork::read_fill(Operation &operation, std::vector<std::byte> &i
 
 std::string CudaRecordedWork::compare_shapes(const CudaRecordedWork &other) const {
   if (operations_.size() != other.operations_.size() || edges_ != other.edges_)
-    return "expected " + std::to_string(operations_.size()) + " operations as recorded before, got " +
-        std::to_string(other.operations_.size());
+    return "expected " + std::to_string(operations_.size()) +
+        " operations as recorded before, got " + std::to_string(other.operations_.size());
   for (size_t i = 0; i < operations_.size(); ++i)
     if (operations_[i].type != other.operations_[i].type ||
         operations_[i].shape != other.operations_[i].shape)

@@ -19,8 +19,7 @@ namespace holoflow::runtime {
 class CudaRecordedWork final : public RecordedWork {
 public:
   /// Takes the graph over, also where it throws.
-  CudaRecordedWork(
-      const CudaDevice &device, cudaGraph_t graph, std::vector<RecordedMemory> memory);
+  CudaRecordedWork(const CudaDevice &device, cudaGraph_t graph, std::vector<RecordedMemory> memory);
   ~CudaRecordedWork() override;
   CudaRecordedWork(const CudaRecordedWork &) = delete;
   CudaRecordedWork &operator=(const CudaRecordedWork &) = delete;

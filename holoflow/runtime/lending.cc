@@ -24,9 +24,8 @@ bool Lending::acquire(Iteration &iteration, const Step &step, int slot) {
 void Lending::consumed(Iteration &iteration, const Step &step) {
   if (step.node->owned_inputs.empty())
     return;
-  std::erase_if(iteration.acquired, [&](const Iteration::Loan &loan) {
-    return loan.step == &step;
-  });
+  std::erase_if(
+      iteration.acquired, [&](const Iteration::Loan &loan) { return loan.step == &step; });
 }
 
 void Lending::returned(Iteration &iteration, const Step &step) {

@@ -17,8 +17,8 @@ namespace holoflow::runtime {
 ///   owned output   the task returns Ok ─ the nodes behind it read ─ release, exactly once, also
 ///                  where the iteration ends early
 ///
-/// A queue whose consumer has ended lends nothing any more: the section then writes to memory of its
-/// own, which no one reads.
+/// A queue whose consumer has ended lends nothing any more: the section then writes to memory of
+/// its own, which no one reads.
 ///
 /// Threads: the section's only.
 class Lending {

@@ -84,8 +84,9 @@ void Metrics::restart() {
 
 Metrics::Reading Metrics::read(const NodeRuntime &node) {
   const auto &counters = node.counters;
-  return {node.runs(),             counters.duration_ns, counters.waited_ns,   counters.device_ns,
-          counters.device_samples, counters.fill_sum,    counters.fill_samples};
+  return {node.runs(),          counters.duration_ns,    counters.waited_ns,
+          counters.device_ns,   counters.device_samples, counters.fill_sum,
+          counters.fill_samples};
 }
 
 Metrics::SectionReading Metrics::read(const SectionCounters &counters) {
@@ -157,7 +158,8 @@ std::map<std::string, SectionMetrics> Metrics::read_sections(
       metrics.upload_bytes_per_second = static_cast<double>(bytes.upload) * iterations / time;
       metrics.download_bytes_per_second = static_cast<double>(bytes.download) * iterations / time;
       metrics.device_bytes_per_second = static_cast<double>(bytes.device) * iterations / time;
-      metrics.to_device_rate_share = ratio(metrics.upload_bytes_per_second, device_rates_.to_device);
+      metrics.to_device_rate_share =
+          ratio(metrics.upload_bytes_per_second, device_rates_.to_device);
       metrics.to_host_rate_share = ratio(metrics.download_bytes_per_second, device_rates_.to_host);
       metrics.memory_rate_share = ratio(metrics.device_bytes_per_second, device_rates_.memory);
       metrics.limiter = find_limiter(metrics);

@@ -196,8 +196,8 @@ void Probe::read(Sample &sample) {
            mark.run->node_names()});
     else
       trace_->add(
-          {mark.node->plan->spec.name.c_str(), "device", SectionTrace::Row::Device,
-           time_of(before), time_of(mark)});
+          {mark.node->plan->spec.name.c_str(), "device", SectionTrace::Row::Device, time_of(before),
+           time_of(mark)});
   }
   ++counters.sampled_iterations;
 }

@@ -32,9 +32,9 @@ std::string joined(const std::vector<std::string> &names) {
 RunRecording::RunRecording(
     const Section &section, const RecordedRun &run, std::vector<std::string> nodes, Device &device,
     std::vector<core::Storage *> moving, const RunningPlace &place)
-    : section_(section.name), stream_(section.stream), key_(run.key),
-      nodes_(std::move(nodes)), label_(run.label), node_names_(joined(nodes_)), device_(device),
-      moving_(std::move(moving)), place_(place), addresses_(moving_.size()) {
+    : section_(section.name), stream_(section.stream), key_(run.key), nodes_(std::move(nodes)),
+      label_(run.label), node_names_(joined(nodes_)), device_(device), moving_(std::move(moving)),
+      place_(place), addresses_(moving_.size()) {
   executables_.reserve(max_executables);
 }
 

@@ -56,11 +56,16 @@ nlohmann::json to_json(const NodeLedger &ledger) {
 
 nlohmann::json to_json(const ReplayStats &replay) {
   return {
-      {"section", replay.section},       {"nodes", replay.nodes},
-      {"key", replay.key},               {"hits", replay.hits},
-      {"misses", replay.misses},         {"records", replay.records},
-      {"re_records", replay.re_records}, {"fallbacks", replay.fallbacks},
-      {"operations", replay.operations}, {"bytes", replay.bytes}};
+      {"section", replay.section},
+      {"nodes", replay.nodes},
+      {"key", replay.key},
+      {"hits", replay.hits},
+      {"misses", replay.misses},
+      {"records", replay.records},
+      {"re_records", replay.re_records},
+      {"fallbacks", replay.fallbacks},
+      {"operations", replay.operations},
+      {"bytes", replay.bytes}};
 }
 
 }  // namespace

@@ -40,8 +40,8 @@ void SectionParts::make_recording(Step &run, const RecordedRun &plan, ExecResour
   std::vector<core::Storage *> moving;
   for (const auto sid : run.moving)
     moving.push_back(resources.storages.at(sid).get());
-  run.recording = &recordings.emplace_back(
-      section, plan, std::move(names), *device, std::move(moving), place);
+  run.recording =
+      &recordings.emplace_back(section, plan, std::move(names), *device, std::move(moving), place);
   for (const auto &member : run.members)
     member.node->launches = &run.recording->launches();
 }

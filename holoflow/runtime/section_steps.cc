@@ -39,8 +39,8 @@ public:
     for (const auto index : section_.async_cons)
       steps_.consumers.push_back(make_step(index, Side::Popped));
     for (const auto index : section_.sync_topo) {
-      const bool in_tail = std::find(section_.tail.begin(), section_.tail.end(), index) !=
-          section_.tail.end();
+      const bool in_tail =
+          std::find(section_.tail.begin(), section_.tail.end(), index) != section_.tail.end();
       auto &list = in_tail ? steps_.tail : steps_.nodes;
       list.push_back(make_step(index, Side::Executed));
       list.back().in_tail = in_tail;

@@ -215,6 +215,18 @@ void add_graph_arguments(CLI::App &command, GraphArguments &arguments) {
           "auto: a GPU where there is one and the graph has a use for it")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
+  command
+      .add_option(
+          "--replay", arguments.replay,
+          "Whether GPU tasks in a row are recorded and launched as one; require: an error if one "
+          "cannot be")
+      ->check(CLI::IsMember({"off", "auto", "require"}))
+      ->capture_default_str();
+  command
+      .add_option(
+          "--max-recordings", arguments.max_recordings,
+          "Maximum number of different pieces of work that are recorded")
+      ->capture_default_str();
 }
 
 void add_like_argument(CLI::App &command, GraphArguments &arguments) {
@@ -275,6 +287,11 @@ LoadedGraph load_graph(const GraphArguments &arguments, const core::Registry &re
   loaded.config.device = arguments.device == "cpu" ? Device::Cpu
       : arguments.device == "cuda"                 ? Device::Cuda
                                                    : Device::Auto;
+  using Replay = runtime::CompilerConfig::Replay;
+  loaded.config.replay = arguments.replay == "off" ? Replay::Off
+      : arguments.replay == "require"              ? Replay::Require
+                                                   : Replay::Auto;
+  loaded.config.max_recordings = arguments.max_recordings;
   read_graph(loaded, arguments.graph, registry.keys());
   core::FaultList told_by_the_compiler;
   loaded.expanded = core::expand_graph(loaded.graph, told_by_the_compiler);

@@ -34,9 +34,11 @@ struct GraphArguments {
   std::vector<std::string> like;
   std::optional<Assignment> for_the_rest = {};  ///< caps; no fault where no Input is left
   std::string device = "auto";
+  std::string replay = "auto";
+  size_t max_recordings = runtime::CompilerConfig().max_recordings;
 };
 
-/// Adds GRAPH, --caps and --device.
+/// Adds GRAPH, --caps, --device, --replay and --max-recordings.
 void add_graph_arguments(CLI::App &command, GraphArguments &arguments);
 /// Adds --like; it and --caps may serve different Inputs.
 void add_like_argument(CLI::App &command, GraphArguments &arguments);

@@ -25,6 +25,18 @@ std::string rate_text(const char *what, double bytes_per_second, double share = 
   return share > 0 ? text + fmt::format(" ({:.0f} % of its rate)", share * 100) : text;
 }
 
+std::string replay_line(const runtime::ReplayStats &replay) {
+  auto text = fmt::format(
+      "  {}: {} tasks ({} … {}) as one launch: {} replays, {} recordings", replay.section,
+      replay.nodes.size(), replay.nodes.front(), replay.nodes.back(), replay.hits,
+      replay.records + replay.re_records);
+  if (replay.average_device_duration_ms > 0)
+    text += fmt::format(", device {:.3f} ms", replay.average_device_duration_ms);
+  for (const auto &[reason, count] : replay.fallbacks)
+    text += fmt::format(", {} one by one ({})", count, reason);
+  return text + "\n";
+}
+
 }  // namespace
 
 void begin_metrics(runtime::Scheduler &scheduler) {
@@ -34,7 +46,9 @@ void begin_metrics(runtime::Scheduler &scheduler) {
 }
 
 RunMetrics take_metrics(runtime::Scheduler &scheduler) {
-  return {scheduler.section_metrics(), scheduler.metrics()};
+  return {
+      scheduler.section_metrics(), scheduler.metrics(), scheduler.replays(),
+      scheduler.stats().at("replays")};
 }
 
 std::string section_lines(const RunMetrics &metrics) {
@@ -53,6 +67,8 @@ std::string section_lines(const RunMetrics &metrics) {
         rate_text("down", section.download_bytes_per_second, section.to_host_rate_share) +
         rate_text("device memory", section.device_bytes_per_second, section.memory_rate_share) +
         "\n";
+  for (const auto &replay : metrics.replays)
+    text += replay_line(replay);
   return text;
 }
 
@@ -101,7 +117,10 @@ nlohmann::json to_json(const RunMetrics &metrics) {
         {"fill", node.average_fill},
         {"host_bytes_per_second", node.host_throughput_bytes_per_second},
         {"device_bytes_per_second", node.device_throughput_bytes_per_second}};
-  return {{"sections", std::move(sections)}, {"nodes", std::move(nodes)}};
+  return {
+      {"sections", std::move(sections)},
+      {"nodes", std::move(nodes)},
+      {"replays", metrics.replays_json}};
 }
 
 }  // namespace holoflow::tools

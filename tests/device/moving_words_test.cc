@@ -109,8 +109,7 @@ TEST(MovingWords, TheEndOfAMemoryIsItsOwnUnlessAnotherBeginsThere) {
   // Memory 1 begins where memory 0 ends, and both move by the same distance.
   MovingWords neighbours({image({input + bytes})}, memory(input, input + bytes));
   EXPECT_EQ(
-      neighbours.learn(
-          {{image({other_input + bytes})}, memory(other_input, other_input + bytes)}),
+      neighbours.learn({{image({other_input + bytes})}, memory(other_input, other_input + bytes)}),
       "");
   const std::vector<std::byte *> apart = {at(input), at(output)};
   ASSERT_TRUE(neighbours.can_follow(apart));

@@ -31,6 +31,8 @@ public:
   /// nothing
   /// and throws core::DeviceError, once: "emulated GPU: call 3 failed: record". 0: none.
   virtual void fail_call(uint64_t call) = 0;
+  /// The same, counting only what concerns recordings: "emulated GPU: recording call 3 failed: …".
+  virtual void fail_recording_call(uint64_t call) = 0;
   /// From the call-th following call on every one of these throws the like, and what is pending
   /// never runs: the sticky errors of CUDA. 0: the device is there.
   virtual void lose_device(uint64_t call) = 0;

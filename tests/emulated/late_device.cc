@@ -44,6 +44,14 @@ void LateDevice::count_call(const char *name) {
       "emulated GPU: call " + std::to_string(faults_.call) + " failed: " + name);
 }
 
+void LateDevice::count_recording_call(const char *name) {
+  count_call(name);
+  if (faults_.recording_calls_left > 0 && --faults_.recording_calls_left == 0)
+    throw core::DeviceError(
+        "emulated GPU: recording call " + std::to_string(faults_.recording_call) +
+        " failed: " + name);
+}
+
 LateDevice::StreamQueue &LateDevice::queue_of(cudaStream_t stream) {
   if (stream == nullptr)
     return own_;
@@ -166,7 +174,7 @@ void LateDevice::refuse_while_recording(StreamQueue &queue) {
 
 void LateDevice::begin_recording(cudaStream_t stream) {
   const std::lock_guard lock(mutex_);
-  count_call("begin_recording");
+  count_recording_call("begin_recording");
   auto &queue = queue_of(stream);
   refuse_while_recording(queue);
   queue.recording = std::make_unique<Recording>();
@@ -179,7 +187,7 @@ std::unique_ptr<runtime::RecordedWork> LateDevice::end_recording(
   {
     const std::lock_guard lock(mutex_);
     recording = std::move(queue_of(stream).recording);
-    count_call("end_recording");
+    count_recording_call("end_recording");
   }
   if (recording == nullptr || recording->is_spoilt)
     throw core::DeviceError("emulated GPU: end_recording: nothing was recorded, or it was spoilt");
@@ -192,9 +200,9 @@ void LateDevice::abandon_recording(cudaStream_t stream) noexcept {
     found->second.recording.reset();
 }
 
-void LateDevice::count(const char *call) {
+void LateDevice::count(const char *recording_call) {
   const std::lock_guard lock(mutex_);
-  count_call(call);
+  count_recording_call(recording_call);
 }
 
 void LateDevice::count_recording(int difference) {
@@ -208,7 +216,7 @@ bool LateDevice::refuses_to_follow() const {
 
 void LateDevice::launch_recorded(cudaStream_t stream, const std::vector<LateWork> &work) {
   const std::lock_guard lock(mutex_);
-  count_call("launch_recorded");
+  count_recording_call("launch_recorded");
   auto &queue = queue_of(stream);
   refuse_while_recording(queue);
   ++counts_.recorded_launches;
@@ -385,10 +393,9 @@ void LateDevice::copy(
   count_call("copy");
   enqueue(
       queue_of(stream),
-      LateWork{
-          {to, const_cast<std::byte *>(from)}, [bytes](std::span<std::byte *const> addresses) {
-            std::memmove(addresses[0], addresses[1], bytes);
-          }});
+      LateWork{{to, const_cast<std::byte *>(from)}, [bytes](std::span<std::byte *const> addresses) {
+                 std::memmove(addresses[0], addresses[1], bytes);
+               }});
 }
 
 void LateDevice::lose_waits(bool on) {
@@ -415,6 +422,11 @@ void LateDevice::fail_call(uint64_t call) {
   const std::lock_guard lock(mutex_);
   faults_.lose_device = faults_.lost = false;
   faults_.call = faults_.calls_left = call;
+}
+
+void LateDevice::fail_recording_call(uint64_t call) {
+  const std::lock_guard lock(mutex_);
+  faults_.recording_call = faults_.recording_calls_left = call;
 }
 
 void LateDevice::lose_device(uint64_t call) {

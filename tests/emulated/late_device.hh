@@ -92,6 +92,7 @@ public:
   void skip_host_waits(bool on) override;
   void refuse_to_follow(bool on) override;
   void fail_call(uint64_t call) override;
+  void fail_recording_call(uint64_t call) override;
   void lose_device(uint64_t call) override;
   void reset() override;
   [[nodiscard]] uint64_t calls() const override;
@@ -111,7 +112,7 @@ public:
   [[nodiscard]] uint64_t written_after_free() override;
 
   // For LateRecording.
-  void count(const char *call);
+  void count(const char *recording_call);
   void count_recording(int difference);
   [[nodiscard]] bool refuses_to_follow() const;
   void launch_recorded(cudaStream_t stream, const std::vector<LateWork> &work);
@@ -144,6 +145,7 @@ private:
     uint64_t call = 0;  // that fails, as it was asked for
     uint64_t calls_left = 0;  // until then
     bool lost = false;  // the device is
+    uint64_t recording_call = 0, recording_calls_left = 0;  // the same for those only
   };
   struct Counts {
     uint64_t calls = 0, streams = 0, events = 0, allocations = 0, timed_events = 0;
@@ -157,6 +159,7 @@ private:
   };
 
   void count_call(const char *name);
+  void count_recording_call(const char *name);
   [[nodiscard]] StreamQueue &queue_of(cudaStream_t stream);
   [[nodiscard]] std::shared_ptr<Mark> &mark_of(runtime::DeviceEvent event);
   [[nodiscard]] const Mark &reached_mark_of(runtime::DeviceEvent event);

@@ -207,9 +207,7 @@ TEST_F(BeginRunTest, AThrowFailsTheStartWithTheNodeAndNothingRuns) {
     scheduler.start();
     FAIL() << "started";
   } catch (const core::TaskError &error) {
-    EXPECT_STREQ(
-        error.what(),
-        "running: node \"a\" (Begins), begin_run: the shutter is closed");
+    EXPECT_STREQ(error.what(), "running: node \"a\" (Begins), begin_run: the shutter is closed");
     EXPECT_EQ(error.node, "a");
   }
   EXPECT_FALSE(scheduler.is_running());

@@ -53,6 +53,7 @@ InferResult infer_causal(std::span<const TDesc> inputs, const nlohmann::json &pa
   require_frames(inputs);
   const TDesc &input = inputs[0];
   InferResult result = elementwise_result(inputs, like_input(input));
+  result.capturable = false;  // it counts frames
   result.own_memory = {ring_of(input, frames_param(params, "window_size"))};
   return result;
 }

@@ -38,9 +38,8 @@ InferResult copy_to(const TDesc &input, MemLoc mem_loc) {
   InferResult result;
   result.input_descs = {input};
   result.output_descs = {packed_at(input, mem_loc)};
-  // Host memory changes its address with every borrowed frame and may be pageable: only copies
-  // within the device are fit to be recorded.
-  result.capturable = input.mem_loc == MemLoc::Device && mem_loc == MemLoc::Device;
+  // A copy on the host is done when it returns.
+  result.capturable = input.mem_loc == MemLoc::Device || mem_loc == MemLoc::Device;
   return result;
 }
 

@@ -65,8 +65,8 @@ struct LaggedStorage {
   size_t stride = 0;
 };
 
-/// Synchronous nodes of a section that follow each other and are launched as one: recorded when they
-/// first run, replayed after.
+/// Synchronous nodes of a section that follow each other and are launched as one: recorded when
+/// they first run, replayed after.
 struct RecordedRun {
   size_t first = 0;  ///< position in Section::sync_topo
   size_t count = 0;

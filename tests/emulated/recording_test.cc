@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Recording and replaying on the emulated GPU: when it records, what it follows, when it falls
+// back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/emulated/control.hh"
+#include "tests/emulated/expect_same.hh"
+
+namespace holoflow::emulated {
+namespace {
+
+using runtime::CompilerConfig;
+using runtime::GraphRunner;
+using runtime::ReplayStats;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const core::TDesc frame({1, 16, 32}, core::DType::F32, core::MemLoc::Host);
+constexpr int frames = 60;
+
+/// Output of a run and what its recordings say.
+struct Recorded {
+  std::vector<test::Bytes> output;
+  std::vector<ReplayStats> replays;
+};
+
+class RecordingOnAGpu : public testing::Test {
+protected:
+  void SetUp() override {
+    ASSERT_NE(control(), nullptr);
+    control()->reset();
+  }
+  void TearDown() override {
+    if (control() != nullptr) {
+      control()->reset();
+      EXPECT_EQ(control()->live_recordings(), 0);
+    }
+  }
+
+  /// `before(n)` is called before frame n is pushed, when all earlier ones have come out.
+  static Recorded run(
+      const std::string &chain, CompilerConfig::Replay replay = CompilerConfig::Replay::Auto,
+      const std::function<void(int)> &before = {}) {
+    const emulated::Run what = chain_run(chain, frame, frames);
+    CompilerConfig config;
+    config.device = CompilerConfig::Device::Cuda;
+    config.inputs = what.inputs;
+    config.replay = replay;
+    config.lag = 0;
+    auto runner = GraphRunner::from_spec(what.graph, config);
+    Recorded result;
+    std::vector<float> pixels(frame.num_elements());
+    for (int number = 0; number < frames; ++number) {
+      if (before)
+        before(number);
+      for (size_t i = 0; i < pixels.size(); ++i)
+        pixels[i] = static_cast<float>((static_cast<size_t>(number) * 7 + i) % 251);
+      EXPECT_TRUE(runner.push("input", pixels.data(), frame));
+      const auto tensor = runner.pop("output");
+      if (!tensor)
+        break;
+      result.output.emplace_back(tensor->data(), tensor->data() + tensor->desc().num_bytes());
+    }
+    runner.end();
+    EXPECT_FALSE(runner.pop("output").has_value());
+    runner.scheduler().wait();
+    result.replays = runner.scheduler().replays();
+    return result;
+  }
+
+  static Recorded expect_as_eager(
+      const std::string &chain, const std::function<void(int)> &before = {}) {
+    const auto eager = run(chain, CompilerConfig::Replay::Off);
+    EXPECT_THAT(eager.replays, IsEmpty());
+    auto recorded = run(chain, CompilerConfig::Replay::Auto, before);
+    EXPECT_EQ(recorded.output, eager.output);
+    return recorded;
+  }
+};
+
+constexpr char fixed[] = "affine scale=2 ! upload ! abs ! sqrt ! affine offset=1 ! copy ! download";
+constexpr char slots[] = "upload ! batchqueue target_capacity=4 ! affine scale=2 ! sqrt ! affine "
+                         "offset=1 ! batchqueue target_capacity=3 ! download";
+
+}  // namespace
+
+TEST_F(RecordingOnAGpu, TheFirstFrameIsRecordedAndEveryLaterOneReplayed) {
+  const auto recorded = expect_as_eager(fixed);
+  ASSERT_EQ(recorded.replays.size(), 1u);
+  const auto &replay = recorded.replays[0];
+  EXPECT_THAT(replay.nodes, ElementsAre("upload", "abs", "sqrt", "affine1", "copy", "download"));
+  EXPECT_EQ(replay.operations, 6u);
+  EXPECT_EQ(replay.records, 1u);
+  EXPECT_EQ(replay.hits + replay.misses, static_cast<uint64_t>(frames));
+  EXPECT_LE(replay.misses, 2u) << "Output's memory moves once";
+  EXPECT_THAT(replay.fallbacks, IsEmpty());
+  EXPECT_EQ(replay.bytes, 6 * runtime::recorded_bytes_per_operation);
+}
+
+TEST_F(RecordingOnAGpu, SlotsOfQueuesAreFollowedFromTheThirdFrameOn) {
+  uint64_t recordings_of_three = 0;
+  const auto recorded = expect_as_eager(slots, [&](int number) {
+    if (number == 3)
+      recordings_of_three = control()->recordings();
+  });
+  ASSERT_EQ(recorded.replays.size(), 1u);
+  const auto &replay = recorded.replays[0];
+  EXPECT_EQ(replay.records, 1u);
+  EXPECT_EQ(replay.re_records, 1u);
+  EXPECT_EQ(replay.misses, 2u);
+  EXPECT_EQ(replay.hits, static_cast<uint64_t>(frames) - 2);
+  EXPECT_EQ(control()->recordings(), recordings_of_three) << "nothing is recorded later";
+}
+
+TEST_F(RecordingOnAGpu, WhatCannotBeFollowedHasARecordingForEachCombination) {
+  control()->refuse_to_follow(true);
+  const auto recorded = expect_as_eager(slots);
+  ASSERT_EQ(recorded.replays.size(), 1u);
+  const auto &replay = recorded.replays[0];
+  EXPECT_GT(replay.records, 1u);
+  EXPECT_LE(replay.records, 12u) << "4 slots of one queue, 3 of the other";
+  EXPECT_EQ(replay.hits + replay.misses, static_cast<uint64_t>(frames));
+  EXPECT_EQ(replay.misses, replay.records);
+  EXPECT_THAT(replay.fallbacks, IsEmpty());
+}
+
+TEST_F(RecordingOnAGpu, MoreCombinationsThanExecutablesAreCalledOneByOneAndSaySo) {
+  control()->refuse_to_follow(true);
+  const auto recorded =
+      expect_as_eager("upload ! batchqueue target_capacity=7 ! affine scale=2 ! sqrt ! batchqueue "
+                      "target_capacity=5 ! download");
+  const auto &replay = recorded.replays.at(0);
+  EXPECT_EQ(replay.records, 16u);
+  ASSERT_EQ(replay.fallbacks.size(), 1u);
+  EXPECT_THAT(
+      replay.fallbacks.begin()->first,
+      HasSubstr("its memory comes in more than 16 combinations of addresses, which one recording "
+                "cannot follow: an operation takes no other addresses"));
+  EXPECT_EQ(replay.fallbacks.begin()->second, replay.misses - replay.records);
+}
+
+// Each call that concerns recordings fails once: the run goes on, one iteration is eager.
+TEST_F(RecordingOnAGpu, ACallThatFailsCostsOneIterationAndNamesItself) {
+  const auto eager = run(slots, CompilerConfig::Replay::Off);
+  int failed = 0;
+  for (uint64_t call = 1; call <= 40; ++call) {
+    control()->reset();
+    const auto recorded = run(slots, CompilerConfig::Replay::Auto, [&](int number) {
+      if (number == 0)
+        control()->fail_recording_call(call);
+    });
+    EXPECT_EQ(recorded.output, eager.output) << call;
+    const auto &replay = recorded.replays.at(0);
+    EXPECT_GE(replay.hits, static_cast<uint64_t>(frames) - 25) << call << ": it is tried again";
+    for (const auto &[reason, count] : replay.fallbacks) {
+      ++failed;
+      EXPECT_THAT(reason, HasSubstr("emulated GPU: recording call")) << call;
+      EXPECT_GE(count, 1u);
+    }
+  }
+  EXPECT_GE(failed, 5) << "begin, end, prepare, set_parameters and launch";
+}
+
+}  // namespace holoflow::emulated
