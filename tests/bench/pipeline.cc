@@ -21,6 +21,7 @@ namespace {
 
 using namespace holoflow;
 using bench::HostWait;
+const runtime::CompilerConfig on_gpu{.device = runtime::CompilerConfig::Device::Cuda};
 using bench::PipelineSize;
 
 // Of each size, at most.
@@ -43,7 +44,7 @@ struct Figures {
 bench::PipelineFigures run_graph(
     core::Registry &registry, const PipelineSize &size, const std::vector<core::NodeSpec> &tasks,
     bench::ResultCheck check) {
-  return bench::Pipeline(registry, size, tasks, check, runtime::CompilerConfig::Device::Cuda).run();
+  return bench::Pipeline(registry, size, tasks, check, on_gpu).run();
 }
 
 /// Within one run, because speed changes more from run to run than metrics cost.
@@ -51,10 +52,9 @@ void compare_metrics(core::Registry &registry, PipelineSize size, Figures &figur
   constexpr size_t stretches = 25, shortest = 200;
   const size_t frames_between = std::max(size.frames / 12, shortest);
   size.frames = stretches * frames_between;
-  const auto ratios = bench::Pipeline(
-                          registry, size, bench::element_wise_tasks(), bench::ResultCheck::None,
-                          runtime::CompilerConfig::Device::Cuda)
-                          .compare_metrics(frames_between);
+  const auto ratios =
+      bench::Pipeline(registry, size, bench::element_wise_tasks(), bench::ResultCheck::None, on_gpu)
+          .compare_metrics(frames_between);
   figures.measured.insert(figures.measured.end(), ratios.begin(), ratios.end());
 }
 
@@ -147,7 +147,7 @@ void measure_all(const bench::Arguments &arguments) {
     if (arguments.options.contains("--profile"))
       bench::Pipeline(
           registry, {size.width, size.height, frames_of(size)}, bench::element_wise_tasks(),
-          bench::ResultCheck::ElementWise, runtime::CompilerConfig::Device::Cuda)
+          bench::ResultCheck::ElementWise, on_gpu)
           .profile();
     report["sizes"].push_back(to_json(size, figures));
     if (const auto file = arguments.text("--json"); !file.empty())

@@ -219,6 +219,14 @@ std::vector<core::NodeSpec> doppler_tasks() {
       {"to_bytes", "Conversion", {{"target", "U8"}}}};
 }
 
+std::vector<core::NodeSpec> tiny_tasks(size_t count) {
+  std::vector<core::NodeSpec> tasks{{"to_float", "Conversion", {{"target", "F32"}}}};
+  for (size_t i = 1; i + 1 < count; ++i)
+    tasks.push_back({"affine" + std::to_string(i), "Affine", {{"scale", 1.0}, {"offset", 0.5}}});
+  tasks.push_back({"to_bytes", "Conversion", {{"target", "U8"}}});
+  return tasks;
+}
+
 core::GraphSpec pipeline_graph(
     const PipelineSize &size, const std::vector<core::NodeSpec> &tasks, ResultCheck check) {
   return chain_of(
@@ -243,10 +251,8 @@ void register_pipeline_tasks(core::Registry &registry) {
 
 Pipeline::Pipeline(
     core::Registry &registry, const PipelineSize &size, const std::vector<core::NodeSpec> &tasks,
-    ResultCheck check, runtime::CompilerConfig::Device device)
+    ResultCheck check, const runtime::CompilerConfig &config)
     : frames_(size.frames) {
-  runtime::CompilerConfig config;
-  config.device = device;
   compiled_ = runtime::Compiler(registry, config).compile(pipeline_graph(size, tasks, check));
 }
 

@@ -28,6 +28,9 @@ struct PipelineSize {
 /// A picture as eight frames: the power of their frequencies.
 [[nodiscard]] std::vector<core::NodeSpec> doppler_tasks();
 
+/// So many kernels that do next to nothing.
+[[nodiscard]] std::vector<core::NodeSpec> tiny_tasks(size_t count);
+
 /// What the sink looks at. ElementWise: the first bytes of every frame are 2·x + 1.
 enum class ResultCheck { None, ElementWise };
 
@@ -52,7 +55,7 @@ class Pipeline {
 public:
   Pipeline(
       core::Registry &registry, const PipelineSize &size, const std::vector<core::NodeSpec> &tasks,
-      ResultCheck check, runtime::CompilerConfig::Device device);
+      ResultCheck check, const runtime::CompilerConfig &config);
 
   /// Called by the sink with the number of frames that it has got, this one included.
   void set_on_frame(std::function<void(size_t)> callback);

@@ -12,7 +12,7 @@ Usage: run.sh [tests|sanitizer|bench|pipeline|all] [FILTER]
   sanitizer  compute-sanitizer over the CUDA tests (skipped where it is not installed);
              SANITIZER_TOOL=racecheck or initcheck, default memcheck
   bench      every benchmark and `holoflow bench` with the example graphs; a JSON report beside
-             each log; BENCH_PAIRS=11 pairs of bench_pipeline
+             each log; BENCH_PAIRS=11 pairs of bench_pipeline and bench_replay
   pipeline   gst-launch-1.0 with holoflowbin and every example graph: frames out on the CPU as the
              graph says, and the same results on the GPU
   all        all of these, in this order (default)
@@ -146,7 +146,7 @@ bench() {
     [ -x "$program" ] || continue
     name=$(basename "$program")
     case "$name" in
-      bench_pipeline)
+      bench_pipeline | bench_replay)
         run_bench "$name" "$program" "${BENCH_PAIRS:-11}" --json "$logs/$name.json" ;;
       bench_counts)
         for size in 128x128 512x512 1920x1080; do
