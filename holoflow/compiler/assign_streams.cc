@@ -11,8 +11,9 @@ namespace {
 /// Sections in which a task is made anew: making it puts work on their stream.
 std::vector<bool> sections_with_new_tasks(const Plan &plan) {
   std::vector<bool> updated(plan.node_count(), false), result(plan.sections.size(), false);
-  for (const auto node : plan.reuse.tasks)
-    updated[node] = true;
+  for (const auto *nodes : {&plan.reuse.tasks, &plan.reuse.kept})
+    for (const auto node : *nodes)
+      updated[node] = true;
   for (const auto &section : plan.sections)
     for (const auto *nodes : {&section.sync_topo, &section.async_prod, &section.async_cons})
       for (const auto node : *nodes)

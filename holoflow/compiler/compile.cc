@@ -249,6 +249,7 @@ private:
       plan.blocks.emplace(sid, std::move(old.memory_blocks.at(old_sid)));
     for (const auto id : plan.reuse.streams)
       plan.streams.emplace(id, std::move(old.streams.at(id)));
+    plan.kept_recordings = compiler::keep_recordings(plan, old);
     plan.previous = nullptr;
   }
 
@@ -265,6 +266,7 @@ private:
     resources.tid_to_sid = std::move(plan.tid_to_sid);
     resources.node_storage_adapters = std::move(plan.adapters);
     resources.tasks = std::move(plan.tasks);
+    resources.recordings = std::move(plan.kept_recordings);
     output->bill = std::move(plan.bill);
     output->report = std::move(plan.report);
     output->report.decisions = std::move(plan.decisions);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Pass 11: one task for every node, new or updated from the previous compile.
+#include <algorithm>
 #include <unordered_map>
 
 #include "holoflow/compiler/passes.hh"
@@ -78,6 +79,47 @@ std::string what_was_thrown() {
   }
 }
 
+/// The section that runs a synchronous node, or -1.
+int section_of(const runtime::CompilerOutput &output, size_t node) {
+  for (const auto &section : output.sections)
+    if (std::find(section.sync_topo.begin(), section.sync_topo.end(), node) !=
+        section.sync_topo.end())
+      return section.id;
+  return -1;
+}
+
+/// Whether the previous task of a node is what would be made anew: its work depends on its
+/// descriptors, settings and addresses alone, and of these nothing changed. `old` is its index in
+/// the previous graph.
+bool can_keep(const Plan &plan, size_t node, size_t old) {
+  const auto &now = plan.graph.nodes[node];
+  const auto &before = plan.previous->graph.nodes[old];
+  return now.infer.capturable && before.infer.capturable &&
+      now.spec.settings == before.spec.settings &&
+      now.infer.input_descs == before.infer.input_descs &&
+      now.infer.output_descs == before.infer.output_descs &&
+      plan.previous->report.device_index == plan.report.device_index &&
+      plan.section_of[node] == section_of(*plan.previous, old);
+}
+
+/// Whether the section of a kept task has the stream that the task knows.
+bool has_its_stream(const Plan &plan, size_t node) {
+  const auto &streams = plan.reuse.streams;
+  return plan.sections[static_cast<size_t>(plan.section_of[node])].device < 0 ||
+      std::find(streams.begin(), streams.end(), plan.section_of[node]) != streams.end();
+}
+
+void take_kept_tasks(Plan &plan, runtime::CompilerOutput &previous) {
+  for (const auto node : plan.reuse.kept)
+    plan.tasks.insert(previous.resources.tasks.extract(plan.graph.nodes[node].spec.name));
+}
+
+void give_kept_tasks_back(Plan &plan, runtime::CompilerOutput *previous) {
+  for (const auto node : plan.reuse.kept)
+    if (previous != nullptr)
+      previous->resources.tasks.insert(plan.tasks.extract(plan.graph.nodes[node].spec.name));
+}
+
 }  // namespace
 
 void find_updates(Plan &plan) {
@@ -90,17 +132,23 @@ void find_updates(Plan &plan) {
     if (found == previous.end())
       continue;
     const auto &old = plan.previous->graph.nodes[found->second];
-    if (old.spec.kind == node.spec.kind && old.infer.kind == node.infer.kind &&
-        can_update(plan.registry->get(node.spec.kind)))
+    if (old.spec.kind != node.spec.kind || old.infer.kind != node.infer.kind)
+      continue;
+    if (can_update(plan.registry->get(node.spec.kind)))
       plan.reuse.tasks.push_back(i);
+    else if (can_keep(plan, i, found->second))
+      plan.reuse.kept.push_back(i);
   }
 }
 
 void create_tasks(Plan &plan) {
+  std::erase_if(plan.reuse.kept, [&](size_t node) { return !has_its_stream(plan, node); });
   std::vector<bool> updated(plan.node_count(), false);
-  for (const auto node : plan.reuse.tasks)
-    updated[node] = true;
+  for (const auto *nodes : {&plan.reuse.tasks, &plan.reuse.kept})
+    for (const auto node : *nodes)
+      updated[node] = true;
   plan.report.updated_tasks = plan.reuse.tasks.size();
+  plan.report.kept_tasks = plan.reuse.kept.size();
   TaskMaker maker(site_of(plan));
   for (size_t i = 0; i < plan.node_count(); ++i) {
     if (updated[i])
@@ -124,6 +172,7 @@ void create_tasks(Plan &plan) {
 void update_tasks(Plan &plan, std::unique_ptr<runtime::CompilerOutput> &previous) {
   if (previous == nullptr)
     return;
+  take_kept_tasks(plan, *previous);
   TaskMaker maker(site_of(plan));
   auto &old_tasks = previous->resources.tasks;
   for (size_t i = 0; i < plan.reuse.tasks.size(); ++i) {
@@ -133,6 +182,7 @@ void update_tasks(Plan &plan, std::unique_ptr<runtime::CompilerOutput> &previous
       plan.tasks.emplace(name, maker.make(index, std::move(old_tasks.extract(name).mapped())));
     } catch (...) {
       const auto what = what_was_thrown();
+      give_kept_tasks_back(plan, previous.get());
       const auto failure = restore_previous(plan, *previous, i, true);
       if (!failure.empty())
         previous.reset();
@@ -148,6 +198,7 @@ void update_tasks(Plan &plan, std::unique_ptr<runtime::CompilerOutput> &previous
 }
 
 void undo_updates(Plan &plan, std::unique_ptr<runtime::CompilerOutput> &previous) {
+  give_kept_tasks_back(plan, previous.get());
   if (previous != nullptr &&
       !restore_previous(plan, *previous, plan.reuse.tasks.size(), false).empty())
     previous.reset();

@@ -58,6 +58,12 @@ void plan_recordings(Plan &plan);
 /// sections' lagged strides, storage_bytes, storage_location, block_of, block_bytes, bill.
 void plan_memory(Plan &plan);
 
+/// Recordings of `previous` whose run is the same and whose tasks all go on, by first node. Whether
+/// the memory is the same too is looked at by who launches them.
+/// Reads: sections' runs, reuse.kept.
+[[nodiscard]] std::map<std::string, std::shared_ptr<runtime::RunExecutables>> keep_recordings(
+    const Plan &plan, runtime::ExecResources &previous);
+
 /// 7. Makes the storage objects and the memory of those that no task owns; reuses previous blocks
 /// of equal location and size. Reads: the memory plan, device.  Writes: storages, blocks,
 /// reuse.blocks.

@@ -40,6 +40,7 @@ struct Reuse {
   std::map<int, int> blocks;  ///< new storage id → previous storage id
   std::vector<int> streams;  ///< section ids whose stream is the previous one of that id
   std::vector<size_t> tasks;  ///< nodes whose previous task is updated
+  std::vector<size_t> kept;  ///< nodes whose previous task goes on as it is
 };
 
 struct Plan {
@@ -120,6 +121,9 @@ struct Plan {
 
   // Pass 11, create_tasks.
   std::map<std::string, std::unique_ptr<core::ITask>> tasks;
+
+  // Commit.
+  std::map<std::string, std::shared_ptr<runtime::RunExecutables>> kept_recordings;
 
   // Passes 7, 10 and 11.
   Reuse reuse;

@@ -15,6 +15,7 @@
 
 #include "holoflow/compiler/passes.hh"
 #include "holoflow/core/graph_fault.hh"
+#include "holoflow/runtime/run_recording.hh"
 
 namespace holoflow::compiler {
 
@@ -218,6 +219,28 @@ Replay replay_of(Plan &plan) {
 }
 
 }  // namespace
+
+std::map<std::string, std::shared_ptr<runtime::RunExecutables>> keep_recordings(
+    const Plan &plan, runtime::ExecResources &previous) {
+  std::map<std::string, std::shared_ptr<runtime::RunExecutables>> kept;
+  std::vector<bool> goes_on(plan.node_count(), false);
+  for (const auto node : plan.reuse.kept)
+    goes_on[node] = true;
+  for (const auto &section : plan.sections)
+    for (const auto &run : section.runs) {
+      std::vector<std::string> names;
+      bool all_go_on = true;
+      for (size_t i = run.first; i < run.first + run.count; ++i) {
+        const auto node = section.sync_topo[i];
+        all_go_on = all_go_on && goes_on[node];
+        names.push_back(plan.graph.nodes[node].spec.name);
+      }
+      const auto found = previous.recordings.find(names.front());
+      if (all_go_on && found != previous.recordings.end() && found->second->nodes == names)
+        kept.emplace(names.front(), std::move(found->second));
+    }
+  return kept;
+}
 
 void plan_recordings(Plan &plan) {
   const auto replay = replay_of(plan);

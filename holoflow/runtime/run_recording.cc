@@ -30,12 +30,24 @@ std::string joined(const std::vector<std::string> &names) {
 }  // namespace
 
 RunRecording::RunRecording(
-    const Section &section, const RecordedRun &run, std::vector<std::string> nodes, Device &device,
-    std::vector<core::Storage *> moving, const RunningPlace &place)
-    : section_(section.name), stream_(section.stream), key_(run.key), nodes_(std::move(nodes)),
-      label_(run.label), node_names_(joined(nodes_)), device_(device), moving_(std::move(moving)),
-      place_(place), addresses_(moving_.size()) {
+    const Section &section, const RecordedRun &run, Device &device, Memory memory,
+    std::shared_ptr<RunExecutables> executables, const RunningPlace &place)
+    : section_(section.name), stream_(section.stream), key_(run.key), nodes_(executables->nodes),
+      label_(run.label), node_names_(joined(nodes_)), device_(device),
+      moving_(std::move(memory.moving)), place_(place), addresses_(moving_.size()),
+      recorded_(std::move(executables)), executables_(recorded_->list) {
+  std::vector<std::byte *> fixed;
+  for (const auto *storage : memory.fixed)
+    fixed.push_back(storage->ptr);
+  if (recorded_->stream != stream_ || recorded_->fixed != fixed)
+    executables_.clear();
+  recorded_->stream = stream_;
+  recorded_->fixed = std::move(fixed);
   executables_.reserve(max_executables);
+  for (const auto &work : executables_) {
+    operations_ = work->operations();
+    prepared_operations_ += work->operations();
+  }
 }
 
 void RunRecording::begin_run() {

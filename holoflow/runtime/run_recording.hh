@@ -17,6 +17,15 @@
 
 namespace holoflow::runtime {
 
+/// What a run has recorded so far. Belongs to the compiled graph, so that it outlives the scheduler
+/// and, where nothing about the run changes, the compile.
+struct RunExecutables {
+  std::vector<std::string> nodes;  ///< of the run, in order
+  cudaStream_t stream = nullptr;
+  std::vector<std::byte *> fixed;  ///< addresses of the memory that does not move
+  std::vector<std::unique_ptr<RecordedWork>> list;
+};
+
 /// Enqueues the work of a run of tasks in each iteration, the cheapest way there is:
 ///
 ///   replay    a recording exists that fits: one launch
@@ -38,10 +47,15 @@ class RunRecording {
 public:
   static constexpr size_t max_executables = 16;
 
-  /// `moving`: storages of the run whose memory is not the same in each iteration.
+  /// Storages of a run whose memory is another one in each iteration, and the others.
+  struct Memory {
+    std::vector<core::Storage *> moving, fixed;
+  };
+
+  /// Goes on with `executables` where they were recorded for the same stream and memory.
   RunRecording(
-      const Section &section, const RecordedRun &run, std::vector<std::string> nodes,
-      Device &device, std::vector<core::Storage *> moving, const RunningPlace &place);
+      const Section &section, const RecordedRun &run, Device &device, Memory memory,
+      std::shared_ptr<RunExecutables> executables, const RunningPlace &place);
 
   /// Both call execute() of each task in order and return the first result that is not Ok:
   /// `record_tasks` while the stream records, perhaps several times, `call_tasks` otherwise.
@@ -103,7 +117,8 @@ private:
   const RunningPlace &place_;  // of the section, for the node that failed
 
   std::vector<std::byte *> addresses_;  // in this iteration
-  std::vector<std::unique_ptr<RecordedWork>> executables_;
+  const std::shared_ptr<RunExecutables> recorded_;  // with the compiled graph
+  std::vector<std::unique_ptr<RecordedWork>> &executables_;
   core::OpResult refused_ = core::OpResult::Ok;  // what a task answered while the stream recorded
   uint64_t skip_ = 0;  // iterations until the next attempt
   uint64_t next_skip_ = 1;

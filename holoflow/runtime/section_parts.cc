@@ -37,11 +37,17 @@ void SectionParts::make_recording(Step &run, const RecordedRun &plan, ExecResour
   std::vector<std::string> names;
   for (const auto &member : run.members)
     names.push_back(member.node->plan->spec.name);
-  std::vector<core::Storage *> moving;
+  RunRecording::Memory memory;
   for (const auto sid : run.moving)
-    moving.push_back(resources.storages.at(sid).get());
+    memory.moving.push_back(resources.storages.at(sid).get());
+  for (const auto sid : run.fixed)
+    memory.fixed.push_back(resources.storages.at(sid).get());
+  auto &executables = resources.recordings[names.front()];
+  if (executables == nullptr)
+    executables = std::make_shared<RunExecutables>();
+  executables->nodes = std::move(names);
   run.recording =
-      &recordings.emplace_back(section, plan, std::move(names), *device, std::move(moving), place);
+      &recordings.emplace_back(section, plan, *device, std::move(memory), executables, place);
   for (const auto &member : run.members)
     member.node->launches = &run.recording->launches();
 }

@@ -161,11 +161,16 @@ private:
       append(step.stream.writes, member.stream.writes);
       for (const auto *tids : {&node(member.index).in_tids, &node(member.index).out_tids})
         for (const auto tid : *tids)
-          if (const auto sid = sid_of(tid); moves(sid) && !contains(step.moving, sid))
-            step.moving.push_back(sid);
+          add_storage(step, sid_of(tid));
       step.members.push_back(std::move(member));
     }
     return step;
+  }
+
+  void add_storage(Step &run, int sid) const {
+    auto &list = moves(sid) ? run.moving : run.fixed;
+    if (!contains(list, sid))
+      list.push_back(sid);
   }
 
   static void append(std::vector<size_t> &to, const std::vector<size_t> &from) {

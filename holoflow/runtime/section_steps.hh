@@ -33,6 +33,7 @@ struct Step {
 
   std::vector<Step> members;  ///< of a run, in order; they own no slot
   std::vector<int> moving;  ///< of a run: storage ids whose memory differs between iterations
+  std::vector<int> fixed;  ///< the other storage ids of a run
   RunRecording *recording = nullptr;  ///< of a run; the section's runner sets it, as the next
   std::vector<NodeRuntime *> merging;  ///< members that write merged records
 

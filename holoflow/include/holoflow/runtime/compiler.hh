@@ -107,6 +107,7 @@ struct CompileReport {
       notes;  ///< decisions worth telling: owners that gave way, broken aliases, warnings
   std::vector<Decision> decisions = {};  ///< all of them, in the order of the passes
   std::vector<CompileSpan> spans = {};  ///< where Config::enable_profiling asks for them
+  size_t kept_tasks = 0;  ///< that go on as they are, as nothing about them changed
 };
 
 /// One piece of work that is recorded, wherever it occurs in the graph: nodes, edges, params, input

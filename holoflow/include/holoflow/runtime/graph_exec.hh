@@ -102,7 +102,9 @@ public:
   [[nodiscard]] core::Storage &owned_output_storage(size_t index) override;
 };
 
-/// Everything a compiled graph owns. Tasks die first, streams and memory last.
+struct RunExecutables;
+
+/// Everything a compiled graph owns. Recordings and tasks die first, streams and memory last.
 struct ExecResources {
   std::map<int, MemoryBlock> memory_blocks;  ///< by storage id, compiler-owned only
   std::map<int, Stream> streams;  ///< by section id
@@ -111,6 +113,8 @@ struct ExecResources {
   std::vector<int> tid_to_sid;  ///< tensor id → storage id
   std::map<std::string, std::unique_ptr<NodeStorageAdapter>> node_storage_adapters;
   std::map<std::string, std::unique_ptr<core::ITask>> tasks;
+  /// By the first node of each run; shared with the scheduler that runs the graph, made by it.
+  std::map<std::string, std::shared_ptr<RunExecutables>> recordings = {};
 };
 using ExecResouces = ExecResources;  // the reference's spelling
 
