@@ -159,7 +159,7 @@ Counted count_tasks(const Work &work) {
   const Shim shim;
   core::Registry registry;
   bench::register_pipeline_tasks(registry);
-  bench::Pipeline pipeline(registry, work.size, work.tasks, work.check, work.device);
+  bench::Pipeline pipeline(registry, work.size, work.tasks, work.check, {.device = work.device});
   Counted counted;
   pipeline.set_on_frame([&](size_t frame) {
     if (frame == work.warm_up)

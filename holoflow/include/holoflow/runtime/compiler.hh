@@ -185,10 +185,11 @@ public:
   Compiler &operator=(Compiler &&) noexcept;
 
   /// Compiles `spec`; resources of `previous` (whose scheduler has ended) are reused where blocks
-  /// agree in location and size, streams in position, tasks in name, type and interface (tasks of
-  /// this library are always made anew: they keep nothing from run to run). Everything else of it
-  /// is gone afterwards. A failure leaves `previous` usable, but for the one case that commit()
-  /// names.
+  /// agree in location and size, streams in position, tasks in name, type and interface: those of
+  /// foreign factories are updated; those of this library go on where they keep nothing from run to
+  /// run and neither settings nor descriptors changed, with their recordings, and are made anew
+  /// otherwise. Everything else of it is gone afterwards. A failure leaves `previous` usable, but
+  /// for the one case that commit() names.
   [[nodiscard]] std::unique_ptr<CompilerOutput> compile(
       const core::GraphSpec &spec, std::unique_ptr<CompilerOutput> &&previous = nullptr);
 
