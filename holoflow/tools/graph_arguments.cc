@@ -206,7 +206,8 @@ void refuse_empty_outputs(LoadedGraph &loaded, const runtime::CompilerOutput &pl
   for (const auto &node : plan.graph.nodes)
     if (node.spec.kind == "Output" && node.infer.input_descs[0].num_elements() == 0)
       loaded.faults.add(
-          "node \"" + node.spec.name + "\" (Output): expected a tensor with elements, got " +
+          "node " + core::quote(node.spec.name) +
+          " (Output): expected a tensor with elements, got " +
           core::to_string(node.infer.input_descs[0]) + "; change the nodes before it");
 }
 
