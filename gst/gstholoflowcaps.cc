@@ -4,9 +4,9 @@
 #include "gstholoflowcaps.h"
 
 #include <algorithm>
-#include <array>
 
 #include "gstholoflowtensorcaps.h"
+#include "holoflow/tasks/input_output/picture_formats.hh"
 
 namespace holoflow::gst {
 
@@ -15,50 +15,27 @@ namespace {
 using core::DType;
 using Kind = CapsRow::Kind;
 
-constexpr std::array<CapsRow, 17> rows{{
-    {Kind::Video, GST_VIDEO_FORMAT_GRAY8, DType::U8, 1},
-    {Kind::Video, GST_VIDEO_FORMAT_GRAY16_LE, DType::U16, 1},
-    {Kind::Video, GST_VIDEO_FORMAT_NV12, DType::U8, 1, true},
-    {Kind::Video, GST_VIDEO_FORMAT_I420, DType::U8, 1, true},
-    {Kind::Video, GST_VIDEO_FORMAT_RGB, DType::U8, 3},
-    {Kind::Video, GST_VIDEO_FORMAT_BGR, DType::U8, 3},
-    {Kind::Video, GST_VIDEO_FORMAT_RGBA, DType::U8, 4},
-    {Kind::Video, GST_VIDEO_FORMAT_BGRA, DType::U8, 4},
-    {Kind::Video, GST_VIDEO_FORMAT_RGBx, DType::U8, 4},
-    {Kind::Video, GST_VIDEO_FORMAT_BGRx, DType::U8, 4},
-    {Kind::Tensors, GST_VIDEO_FORMAT_UNKNOWN, DType::U8},
-    {Kind::Tensors, GST_VIDEO_FORMAT_UNKNOWN, DType::U16},
-    {Kind::Tensors, GST_VIDEO_FORMAT_UNKNOWN, DType::F32},
-    {Kind::HoloflowTensor, GST_VIDEO_FORMAT_UNKNOWN, DType::U8},
-    {Kind::HoloflowTensor, GST_VIDEO_FORMAT_UNKNOWN, DType::U16},
-    {Kind::HoloflowTensor, GST_VIDEO_FORMAT_UNKNOWN, DType::F32},
-    {Kind::HoloflowTensor, GST_VIDEO_FORMAT_UNKNOWN, DType::CF32},
-}};
-
-// Channels of the frame's last axis: 1 for [1, H, W].
-size_t channels_as(const CapsRow &row, const std::string &as) {
-  if (as == "GRAY")
-    return 1;
-  if (as == "RGB")
-    return 3;
-  if (as == "RGBA")
-    return 4;
-  return row.channels;
+// The pictures of the shared table, then tensors.
+const std::vector<CapsRow> &rows() {
+  static const std::vector<CapsRow> all = [] {
+    std::vector<CapsRow> result;
+    for (const tasks::PictureFormat &format : tasks::picture_formats())
+      result.push_back(
+          {Kind::Video, gst_video_format_from_string(format.name.data()), format.dtype,
+           format.channels, format.luma_of_yuv});
+    for (const DType dtype : {DType::U8, DType::U16, DType::F32})
+      result.push_back({Kind::Tensors, GST_VIDEO_FORMAT_UNKNOWN, dtype});
+    for (const DType dtype : {DType::U8, DType::U16, DType::F32, DType::CF32})
+      result.push_back({Kind::HoloflowTensor, GST_VIDEO_FORMAT_UNKNOWN, dtype});
+    return result;
+  }();
+  return all;
 }
 
-// Frames enter as they stand.
-bool as_they_come(const std::string &as) {
-  return as.empty() || as == "TENSOR";
-}
-
-bool takes(const CapsRow &row, const std::string &as) {
-  if (as_they_come(as))
-    return !row.luma_of_yuv;
-  if (row.kind != Kind::Video)
-    return false;
-  if (as == "GRAY")
-    return true;
-  return !row.luma_of_yuv && row.dtype == DType::U8;
+const CapsRow &row_of(const tasks::PictureFormat &format) {
+  return *std::find_if(rows().begin(), rows().end(), [&](const CapsRow &row) {
+    return row.kind == Kind::Video && row.name() == format.name;
+  });
 }
 
 std::string formats_taken(const std::string &as) {
@@ -77,9 +54,9 @@ std::string advice_for(const std::string &format, const std::string &as) {
     return std::string("insert \"videoconvert ! video/x-raw,format=") + wanted +
         "\" before holoflowbin";
   };
-  if (format == "GRAY16_BE" && (as_they_come(as) || as == "GRAY"))
+  if (format == "GRAY16_BE" && (tasks::as_they_come(as) || as == "GRAY"))
     return insert("GRAY16_LE");
-  if (as_they_come(as) && (format == "NV12" || format == "I420"))
+  if (tasks::as_they_come(as) && (format == "NV12" || format == "I420"))
     return "say \"as\": \"GRAY\" on the Input node to get the luma plane, or " + insert("RGB");
   return insert(as == "GRAY" || format.starts_with("GRAY") ? "GRAY8" : "RGB");
 }
@@ -139,21 +116,7 @@ Rate rate_of(const GstStructure *structure) {
 }
 
 core::TDesc video_frame(const CapsRow &row, const std::string &as, size_t width, size_t height) {
-  const size_t channels = channels_as(row, as);
-  std::vector<size_t> shape = {1, height, width};
-  if (channels > 1)
-    shape.push_back(channels);
-  core::TDesc frame(shape, row.dtype, core::MemLoc::Host);
-  frame.media.emplace();
-  if (as == "TENSOR")
-    return frame;
-  auto &media = *frame.media;
-  media.pixel_format = gst_video_format_to_string(row.format);
-  if (row.channels != channels || row.luma_of_yuv)
-    media.pixel_format = channels == 1 ? "GRAY8" : channels == 3 ? "RGB" : "RGBA";
-  if (channels > 1)
-    media.channel_axis = 3;
-  return frame;
+  return tasks::picture_tensor(*tasks::find_picture_format(row.name()), as, width, height);
 }
 
 const char *matrix_name(GstVideoColorMatrix matrix) {
@@ -212,7 +175,7 @@ InputStream parse_video(const GstCaps *caps, const std::string &as) {
 InputStream parse_tensor(const GstCaps *caps, const std::string &as) {
   const GstStructure *structure = gst_caps_get_structure(caps, 0);
   const bool nnstreamer = gst_structure_has_name(structure, tensors_name);
-  if (!as_they_come(as))
+  if (!tasks::as_they_come(as))
     throw CapsError(
         "expected video/x-raw for \"as\": \"" + as + "\", got " +
         gst_structure_get_name(structure) + "; leave \"as\" out of the Input node to take tensors");
@@ -235,10 +198,10 @@ InputStream parse_tensor(const GstCaps *caps, const std::string &as) {
       stream.rate = {};
   }
   const Kind kind = nnstreamer ? Kind::Tensors : Kind::HoloflowTensor;
-  const auto row = std::find_if(rows.begin(), rows.end(), [&](const CapsRow &candidate) {
+  const auto row = std::find_if(rows().begin(), rows().end(), [&](const CapsRow &candidate) {
     return candidate.kind == kind && candidate.dtype == stream.buffer.dtype;
   });
-  if (row == rows.end())
+  if (row == rows().end())
     throw CapsError(
         "internal error: no row for tensors of " +
         std::string(core::to_string(stream.buffer.dtype)));
@@ -256,17 +219,17 @@ std::string CapsRow::name() const {
 }
 
 std::span<const CapsRow> caps_rows() {
-  return rows;
+  return rows();
 }
 
 std::vector<const CapsRow *> input_rows(const std::string &as) {
   std::vector<const CapsRow *> taken;
-  for (const CapsRow &row : rows)
-    if (takes(row, as))
-      taken.push_back(&row);
-  // A grey picture costs a repetition where colour is wanted: last.
-  if (as == "RGB" || as == "RGBA")
-    std::rotate(taken.begin(), taken.begin() + 1, taken.end());
+  for (const tasks::PictureFormat *format : tasks::formats_for(as))
+    taken.push_back(&row_of(*format));
+  if (tasks::as_they_come(as))
+    for (const CapsRow &row : rows())
+      if (row.kind != Kind::Video)
+        taken.push_back(&row);
   return taken;
 }
 
@@ -287,10 +250,10 @@ CapsPtr row_caps(const CapsRow &row) {
 
 CapsPtr template_caps() {
   // One structure with a list of formats instead of ten.
-  CapsPtr caps = row_caps(rows.front());
+  CapsPtr caps = row_caps(rows().front());
   GValue formats = G_VALUE_INIT;
-  gst_value_list_init(&formats, rows.size());
-  for (const CapsRow &row : rows) {
+  gst_value_list_init(&formats, rows().size());
+  for (const CapsRow &row : rows()) {
     if (row.kind != Kind::Video)
       continue;
     GValue format = G_VALUE_INIT;
@@ -299,7 +262,7 @@ CapsPtr template_caps() {
     gst_value_list_append_and_take_value(&formats, &format);
   }
   gst_structure_take_value(gst_caps_get_structure(caps.get(), 0), "format", &formats);
-  for (const CapsRow &row : rows)
+  for (const CapsRow &row : rows())
     if (row.kind != Kind::Video)
       gst_caps_append(caps.get(), row_caps(row).release());
   return caps;

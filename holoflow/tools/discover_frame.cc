@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Asks gst-discoverer-1.0 about media files of other formats.
+// Asks GStreamer's programs about media files of other formats.
 #include <charconv>
 #include <filesystem>
+#include <string_view>
 
 #include "holoflow/core/graph_fault.hh"
 #include "holoflow/tools/frame_files.hh"
@@ -27,32 +28,64 @@ size_t number_behind(const std::string &text, const std::string &label) {
   return 0;
 }
 
+/// What no text of gst-launch-1.0 takes for anything else.
+std::string address_of(const std::string &path) {
+  std::string address = "file://";
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  for (const unsigned char c : fs::absolute(fs::path(path)).string()) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+        (c >= '0' && c <= '9') || c == '/' || c == '.' || c == '-' || c == '_';
+    if (is_plain)
+      address += static_cast<char>(c);
+    else
+      address += {'%', digits[c / 16], digits[c % 16]};
+  }
+  return address;
+}
+
+/// Caps of the decoded pictures, as holoflowbin after "decodebin" gets them; "" where none come.
+std::string decoded_caps(const std::string &path) {
+  const auto result = run_process(
+      {"gst-launch-1.0", "-v", "uridecodebin", "uri=" + address_of(path), "!", "video/x-raw", "!",
+       "fakesink", "name=decoded", "num-buffers=1"});
+  if (!result.started)
+    throw FileError(
+        path,
+        "expected gst-launch-1.0 to decode the first picture, which is not installed; install "
+        "gstreamer1.0-tools, or use --caps");
+  const std::string label = "GstFakeSink:decoded.GstPad:sink: caps = ";
+  const size_t at = result.output.find(label);
+  if (at == std::string::npos)
+    return "";
+  const size_t begin = at + label.size();
+  return result.output.substr(begin, result.output.find('\n', begin) - begin);
+}
+
 }  // namespace
 
 MediaFrame discover_frame(const std::string &path) {
   // An absolute path is neither an option nor an address.
-  const auto result =
+  const auto found =
       run_process({"gst-discoverer-1.0", "-v", fs::absolute(fs::path(path)).string()});
-  if (!result.started)
+  if (!found.started)
     throw FileError(
         path,
         "expected .npy, .png, .tif or .tiff, or gst-discoverer-1.0 to look at other media, "
         "which is not installed; install gstreamer1.0-plugins-base-apps, or use --caps");
-  const size_t width = number_behind(result.output, "Width: ");
-  const size_t height = number_behind(result.output, "Height: ");
-  if (width == 0 || height == 0)
+  // Its search ends in any case, which that for decoded pictures may not where there are none.
+  if (number_behind(found.output, "Width: ") == 0 || number_behind(found.output, "Height: ") == 0)
     throw FileError(
         path,
         "expected a media file with pictures, gst-discoverer-1.0 finds none; use --caps to "
         "say what its frames are");
-  if (result.output.find("Interlaced: true") != std::string::npos)
-    throw FileError(path, "expected progressive video, got interlaced; deinterlace it first");
-  // The depth of a decoded pixel. Colours come as YUV mostly, which a graph takes as grey or,
-  // behind videoconvert, as RGB.
-  const size_t depth = number_behind(result.output, "Depth: ");
-  const char *format = depth == 8 ? "GRAY8" : depth == 16 ? "GRAY16_LE" : "RGB";
+  const std::string caps = decoded_caps(path);
+  if (caps.empty())
+    throw FileError(
+        path,
+        "expected a media file that can be decoded, gst-launch-1.0 decodes no picture; use --caps "
+        "to say what its frames are");
   try {
-    return picture_frame(format, width, height);
+    return frame_of_caps(caps);
   } catch (const std::exception &error) {
     throw FileError(path, error.what());
   }

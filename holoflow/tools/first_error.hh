@@ -19,10 +19,14 @@ public:
     error_ = std::move(error);
     return true;
   }
-  void rethrow() {
+  /// Null where there is none.
+  [[nodiscard]] std::exception_ptr get() {
     const std::lock_guard lock(mutex_);
-    if (error_ != nullptr)
-      std::rethrow_exception(error_);
+    return error_;
+  }
+  void rethrow() {
+    if (const auto error = get())
+      std::rethrow_exception(error);
   }
 
 private:

@@ -6,10 +6,11 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 
 #include "holoflow/core/graph_fault.hh"
+#include "holoflow/tools/npy_header.hh"
+#include "holoflow/tools/written_picture.hh"
 
 namespace holoflow::tools {
 
@@ -19,13 +20,20 @@ namespace fs = std::filesystem;
 
 enum class Format { Npy, Png, Tiff, Unknown };
 
-// What readers of these endings expect is never raw frames.
-constexpr std::array other_formats = {
-    ".apng", ".avi", ".avif", ".bmp", ".dcm",  ".dng",  ".exr", ".fits", ".flv", ".gif",  ".h264",
-    ".h265", ".h5",  ".hdf5", ".hdr", ".heic", ".heif", ".ico", ".j2k",  ".jp2", ".jpe",  ".jpeg",
-    ".jpg",  ".jxl", ".m4v",  ".mat", ".mj2",  ".mjpg", ".mkv", ".mov",  ".mp4", ".mpeg", ".mpg",
-    ".mxf",  ".npz", ".ogg",  ".ogv", ".pam",  ".pbm",  ".pcx", ".pdf",  ".pgm", ".pnm",  ".ppm",
-    ".psd",  ".qoi", ".svg",  ".tga", ".webm", ".webp", ".wmv", ".y4m"};
+// What these endings name is never raw frames.
+constexpr std::array foreign_pictures = {
+    ".apng", ".avif", ".bmp",  ".dcm",  ".dng", ".exr", ".fits", ".gif", ".h5",
+    ".hdf5", ".hdr",  ".heic", ".heif", ".ico", ".j2k", ".jp2",  ".jpe", ".jpeg",
+    ".jpg",  ".jxl",  ".mat",  ".npz",  ".pam", ".pbm", ".pcx",  ".pdf", ".pgm",
+    ".pnm",  ".ppm",  ".psd",  ".qoi",  ".svg", ".tga", ".webp"};
+constexpr std::array foreign_movies = {".avi", ".flv", ".h264", ".h265", ".m4v", ".mj2", ".mjpg",
+                                       ".mkv", ".mov", ".mp4",  ".mpeg", ".mpg", ".mxf", ".ogg",
+                                       ".ogv", ".ts",  ".webm", ".wmv",  ".y4m"};
+
+template <size_t Count>
+bool holds(const std::array<const char *, Count> &endings, const std::string &ending) {
+  return std::find(endings.begin(), endings.end(), ending) != endings.end();
+}
 
 /// In lower case, with its point.
 std::string ending_of(const std::string &path) {
@@ -47,15 +55,9 @@ Format format_of_name(const std::string &path) {
   return Format::Unknown;
 }
 
-Format format_of_content(const std::string &path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error))
-    return Format::Unknown;  // what is read from a pipe is gone
-  std::array<char, 6> bytes{};
-  std::ifstream(path, std::ios::binary).read(bytes.data(), bytes.size());
-  const std::string_view begin(bytes.data(), bytes.size());
+Format format_of_begin(std::string_view begin) {
   using namespace std::string_view_literals;
-  if (begin.starts_with("\x93NUMPY"sv))
+  if (begin.starts_with(npy_magic))
     return Format::Npy;
   if (begin.starts_with("\x89PNG\r\n"sv))
     return Format::Png;
@@ -74,10 +76,65 @@ void check_readable(const std::string &path) {
     throw FileError(path, "expected a file, got a folder");
 }
 
-std::unique_ptr<FrameReader> open_format(Format format, const std::string &path) {
+[[noreturn]] void refuse_to_read(const std::string &path) {
+  const std::string ending = ending_of(path);
+  if (holds(foreign_movies, ending))
+    throw FileError(
+        path,
+        "expected .npy, .png, .tif, .tiff or raw frames, got a movie; holoflowbin plays movies: "
+        "gst-launch-1.0 filesrc location=" +
+            path + " ! decodebin ! videoconvert ! holoflowbin graph=GRAPH ! …");
+  if (holds(foreign_pictures, ending))
+    throw FileError(
+        path,
+        "expected .npy, .png, .tif, .tiff or raw frames, got " + ending +
+            ", a format that is not read; convert it to one of those");
+  throw FileError(
+      path,
+      "expected .npy, .png, .tif or .tiff, got a file of another kind; say with --caps what its "
+      "raw frames are, like --caps video/x-raw,format=GRAY8,width=640,height=480");
+}
+
+void refuse_skip_and_gap(const std::string &path, const std::optional<RawLayout> &raw) {
+  if (raw && (raw->skip != 0 || raw->gap != 0))
+    throw FileError(
+        path,
+        "expected raw frames for --skip and --gap, got a file that says where its frames "
+        "are; leave them out");
+}
+
+/// By the bytes: of a stream too, whose bytes cannot be read again.
+std::unique_ptr<FrameReader> open_undescribed(
+    const std::string &path, const std::optional<RawLayout> &raw) {
+  auto source = std::make_unique<ByteSource>(path);
+  const bool is_stream = path == standard_stream || !source->rest();
+  const bool look_inside = !raw || path == standard_stream;
+  const Format format =
+      look_inside ? format_of_begin(source->peek(npy_magic.size())) : Format::Unknown;
+  if (format != Format::Unknown)
+    refuse_skip_and_gap(path, raw);
+  if (format == Format::Npy)
+    return open_npy(std::move(source));
+  if (format != Format::Unknown && is_stream)
+    throw FileError(
+        path, "expected .npy or raw frames in a stream, got a PNG or TIFF picture; name its file");
+  if (format != Format::Unknown)
+    return format == Format::Png ? open_png(path) : open_tiff(path);
+  if (!raw || holds(foreign_movies, ending_of(path)) || holds(foreign_pictures, ending_of(path)))
+    refuse_to_read(path);
+  return open_raw(std::move(source), *raw);
+}
+
+std::unique_ptr<FrameReader> open_one(
+    const std::string &path, const std::optional<RawLayout> &raw) {
+  if (path != standard_stream)
+    check_readable(path);
+  const Format format = format_of_name(path);
+  if (format != Format::Unknown)
+    refuse_skip_and_gap(path, raw);
   switch (format) {
   case Format::Npy:
-    return open_npy(path);
+    return open_npy(std::make_unique<ByteSource>(path));
   case Format::Png:
     return open_png(path);
   case Format::Tiff:
@@ -85,32 +142,28 @@ std::unique_ptr<FrameReader> open_format(Format format, const std::string &path)
   case Format::Unknown:
     break;
   }
-  return nullptr;
+  return open_undescribed(path, raw);
 }
 
-/// Null for other formats.
-std::unique_ptr<FrameReader> open_described(const std::string &path, bool look_inside) {
-  Format format = format_of_name(path);
-  if (is_numbered(path) && format == Format::Png)
-    return open_numbered_png(path);
+/// Whether the name or the first bytes say which format of the table it is.
+bool is_described(const std::string &path) {
   check_readable(path);
-  if (format == Format::Unknown && look_inside)
-    format = format_of_content(path);
-  return open_format(format, path);
+  return format_of_name(path) != Format::Unknown ||
+      format_of_begin(ByteSource(path).peek(npy_magic.size())) != Format::Unknown;
+}
+
+bool names_a_series(const std::string &path) {
+  std::error_code error;
+  return is_numbered(path) && !fs::exists(path, error);
 }
 
 }  // namespace
 
 std::unique_ptr<FrameReader> open_reader(
-    const std::string &path, const std::optional<MediaFrame> &raw) {
-  if (auto reader = open_described(path, !raw.has_value()))
-    return reader;
-  if (!raw)
-    throw FileError(
-        path,
-        "expected .npy, .png, .tif or .tiff, got a file of another kind; say with --caps what its "
-        "raw frames are, like --caps video/x-raw,format=GRAY8,width=640,height=480");
-  return open_raw(path, *raw);
+    const std::string &path, const std::optional<RawLayout> &raw) {
+  if (names_a_series(path))
+    return open_numbered(path, [raw](const std::string &file) { return open_one(file, raw); });
+  return open_one(path, raw);
 }
 
 std::unique_ptr<FrameWriter> open_writer(const std::string &path, const core::TDesc &tensor) {
@@ -119,9 +172,15 @@ std::unique_ptr<FrameWriter> open_writer(const std::string &path, const core::TD
   if (path.empty() || fs::is_directory(path, error))
     throw FileError(path, "expected the name of a file to write, got a folder");
   if (is_numbered(path)) {
-    if (format != Format::Png)
-      throw FileError(path, "expected .png behind a number; the other formats hold many frames");
-    return create_numbered_png(path, tensor);
+    if (format != Format::Png && format != Format::Tiff)
+      throw FileError(
+          path, "expected .png or .tif after a number; the other formats hold many frames");
+    const bool is_tiff = format == Format::Tiff;
+    // Refuses before anything runs.
+    (void)WrittenPicture(path, tensor, is_tiff ? "TIFF" : "PNG", is_tiff);
+    return create_numbered(path, [tensor, is_tiff](const std::string &file) {
+      return is_tiff ? create_tiff(file, tensor) : create_png(file, tensor);
+    });
   }
   switch (format) {
   case Format::Npy:
@@ -134,7 +193,7 @@ std::unique_ptr<FrameWriter> open_writer(const std::string &path, const core::TD
     break;
   }
   const std::string ending = ending_of(path);
-  if (std::find(other_formats.begin(), other_formats.end(), ending) != other_formats.end())
+  if (holds(foreign_pictures, ending) || holds(foreign_movies, ending))
     throw FileError(
         path,
         "expected .npy, .png, .tif or .tiff, or an ending like .raw for raw frames, got " + ending +
@@ -146,10 +205,11 @@ MediaFrame frame_of_file(const std::string &path) {
   std::error_code error;
   const auto status = fs::status(path, error);
   // A look at a pipe would take what it carries, or wait for a writer.
-  if (fs::exists(status) && !fs::is_directory(status) && !fs::is_regular_file(status))
+  if (path == standard_stream ||
+      (fs::exists(status) && !fs::is_directory(status) && !fs::is_regular_file(status)))
     throw FileError(path, "expected a regular file, got a pipe or a device; use --caps instead");
-  if (const auto reader = open_described(path, true))
-    return reader->frame();
+  if (names_a_series(path) || is_described(path))
+    return open_reader(path, std::nullopt)->frame();
   return discover_frame(path);
 }
 

@@ -70,10 +70,20 @@ private:
   Clock::time_point last_ = {};
 };
 
+std::optional<size_t> total_of(const std::map<std::string, std::unique_ptr<FrameReader>> &readers) {
+  return readers.size() == 1 ? readers.begin()->second->total() : std::nullopt;
+}
+
 class Transfer {
 public:
-  Transfer(runtime::GraphRunner &runner, std::optional<size_t> total)
-      : runner_(runner), progress_(total) {}
+  Transfer(
+      runtime::GraphRunner &runner,
+      const std::map<std::string, std::unique_ptr<FrameReader>> &readers,
+      const std::map<std::string, std::unique_ptr<FrameWriter>> &writers)
+      : runner_(runner), progress_(total_of(readers)) {
+    for (const auto &[output, writer] : writers)
+      frames_of_output_[output] = 0;
+  }
 
   void feed(const std::string &input, FrameReader &reader) {
     guard([&] {
@@ -88,19 +98,19 @@ public:
       for (;;) {
         // Shared with the release callback, which has to be copyable.
         const std::shared_ptr<std::byte[]> data(new std::byte[tensor.num_bytes()]);
-        if (!reader.read(as_it_stands ? data.get() : raw.get())) {
-          tell(reader.left_unread());
+        if (!reader.read(as_it_stands ? data.get() : raw.get()))
           break;
-        }
         if (!as_it_stands)
           convert_frame(frame, raw.get(), tensor, data.get());
         if (!runner_.push(input, data.get(), tensor, {}, [data] {})) {
-          tell_of_unread(input, reader, pushed);
+          report_unused(input, reader, pushed);
           break;
         }
-        frames_in += 1;
+        frames_in_ += 1;
         ++pushed;
       }
+      report(unread_, reader.left_unread());
+      report(remarks_, reader.remark());
       // This Input alone: others may have more frames.
       rim.end();
     });
@@ -109,7 +119,7 @@ public:
   void drain(const std::string &output, FrameWriter &writer) {
     guard([&] {
       while (const auto tensor = runner_.pop(output))
-        write(writer, *tensor);
+        write(output, writer, *tensor);
     });
   }
 
@@ -121,28 +131,35 @@ public:
       fail(std::current_exception());
     }
   }
-  void rethrow() { error_.rethrow(); }
-  [[nodiscard]] std::vector<std::string> take_losses() { return std::move(losses_); }
-
-  std::map<std::string, core::TDesc> tensors;  ///< one push of each Input
-  std::atomic<size_t> frames_in = 0;
-  std::atomic<size_t> frames_out = 0;
-
-private:
-  void tell(std::string loss) {
-    if (loss.empty())
-      return;
-    const std::lock_guard lock(losses_mutex_);
-    losses_.push_back(std::move(loss));
+  /// What the threads left, once they have ended.
+  void conclude(TransferResult &result) {
+    result.error = error_.get();
+    result.unread = std::move(unread_);
+    result.losses = std::move(remarks_);
+    result.frames_in = frames_in_;
+    for (const auto &[output, frames] : frames_of_output_)
+      result.frames_out += frames;
+    result.frames_of_output = std::move(frames_of_output_);
   }
 
-  /// The nodes behind the input have ended, because another path to them has.
-  void tell_of_unread(const std::string &input, const FrameReader &reader, size_t pushed) {
+  std::map<std::string, core::TDesc> tensors;  ///< one push of each Input
+
+private:
+  void report(std::vector<std::string> &sentences, std::string sentence) {
+    if (sentence.empty())
+      return;
+    const std::lock_guard lock(mutex_);
+    sentences.push_back(std::move(sentence));
+  }
+
+  /// The nodes after the input have ended, because another path to them has.
+  void report_unused(const std::string &input, const FrameReader &reader, size_t pushed) {
     const auto total = reader.total();
-    tell(
+    report(
+        unread_,
         (total && *total > pushed ? count_frames(*total - pushed) : std::string("the rest")) +
-        " of the file of input \"" + input +
-        "\" not used: the nodes behind it ended, because another input has fewer frames");
+            " of the file of input \"" + input +
+            "\" not used: the nodes after it ended, because another input has fewer frames");
   }
 
   void fail(std::exception_ptr error) {
@@ -158,7 +175,7 @@ private:
   }
 
   /// Frames that repeat the last one to fill a batch stay out of the file.
-  void write(FrameWriter &writer, const runtime::OutputTensor &tensor) {
+  void write(const std::string &output, FrameWriter &writer, const runtime::OutputTensor &tensor) {
     const size_t frames = tasks::frame_count(tensor.desc());
     const auto records = tensor.records();
     const auto is_padding = [&](size_t frame) {
@@ -170,7 +187,7 @@ private:
         ++last;
       if (last > first)
         writer.write(tensor.data(), first, last);
-      frames_out += last - first;
+      frames_of_output_.at(output) += last - first;
       progress_.add(last - first);
       first = last + 1;
     }
@@ -178,33 +195,31 @@ private:
 
   runtime::GraphRunner &runner_;
   FirstError error_;
-  std::mutex losses_mutex_;  // guards losses_
-  std::vector<std::string> losses_;
+  std::mutex mutex_;  // guards unread_ and remarks_
+  std::vector<std::string> unread_, remarks_;
+  std::atomic<size_t> frames_in_ = 0;
+  std::map<std::string, size_t> frames_of_output_;  // a thread changes its own number only
   Progress progress_;
 };
 
-std::optional<size_t> total_of(const std::map<std::string, std::unique_ptr<FrameReader>> &readers) {
-  return readers.size() == 1 ? readers.begin()->second->total() : std::nullopt;
-}
-
-/// A sentence for each node that dropped frames.
-std::vector<std::string> dropped_frames(runtime::GraphRunner &runner) {
-  std::vector<std::string> result;
+/// Sentences for the nodes that dropped frames.
+void report_dropped(runtime::GraphRunner &runner, bool one_input, TransferResult &result) {
   for (const auto &[node, ledger] : runner.scheduler().ledger())
     for (const auto &[reason, count] : ledger.dropped) {
+      const bool by_another_end = reason == "consumer-ended" || reason == "stopped";
       auto text = count_frames(count) + " dropped by queues: ";
       if (reason == "flush")
         text += "the last window of node \"" + node + "\" was not complete";
       else if (reason == "consumer-ended")
         text +=
-            "node \"" + node + "\" still had them when another path to the nodes behind it ended";
+            "node \"" + node + "\" still had them when another path to the nodes after it ended";
       else if (reason == "stopped")
-        text += "the nodes behind \"" + node + "\" ended before all of their inputs came";
+        text += "the nodes after \"" + node + "\" ended before all of their inputs came";
       else
         text += "node \"" + node + "\", " + reason;
-      result.push_back(std::move(text));
+      // With several files it is one that ended before the others.
+      (by_another_end && !one_input ? result.unread : result.losses).push_back(std::move(text));
     }
-  return result;
 }
 
 }  // namespace
@@ -218,9 +233,8 @@ TransferResult transfer_frames(
   record.begin(runner.scheduler());
   TransferResult result;
   result.device = runner.compiled().report.device;
-  const auto begin = Clock::now();
   {
-    Transfer transfer(runner, total_of(readers));
+    Transfer transfer(runner, readers, writers);
     transfer.tensors = config.inputs;
     std::vector<std::thread> threads;
     for (const auto &[output, writer] : writers)
@@ -231,16 +245,10 @@ TransferResult transfer_frames(
       thread.join();
     transfer.guard([&] { runner.scheduler().wait(); });
     transfer.guard([&] { record.finish(); });
-    transfer.rethrow();
-    result.losses = transfer.take_losses();
-    result.frames_in = transfer.frames_in;
-    result.frames_out = transfer.frames_out;
+    transfer.conclude(result);
   }
-  for (const auto &[output, writer] : writers)
-    writer->finish();
-  result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  for (auto &text : dropped_frames(runner))
-    result.losses.push_back(std::move(text));
+  if (result.error == nullptr)  // after an error everything under way is dropped
+    report_dropped(runner, readers.size() == 1, result);
   return result;
 }
 

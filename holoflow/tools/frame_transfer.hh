@@ -2,6 +2,7 @@
 // Moves frames from files into a running graph and from it into files.
 #pragma once
 
+#include <exception>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,23 +11,26 @@
 #include "holoflow/core/graph_spec.hh"
 #include "holoflow/runtime/compiler.hh"
 #include "holoflow/tools/frame_files.hh"
+#include "holoflow/tools/measuring.hh"
 #include "holoflow/tools/run_record.hh"
 
 namespace holoflow::tools {
 
 struct TransferResult {
   size_t frames_in = 0;  ///< read
-  size_t frames_out = 0;  ///< written
-  std::vector<std::string> losses;  ///< sentences about frames that were dropped or not read
-  double seconds = 0;  ///< from the first read to the last write
+  size_t frames_out = 0;  ///< given to the writers
+  std::map<std::string, size_t> frames_of_output;
+  std::vector<std::string> unread;  ///< sentences about frames of the files that were not used
+  std::vector<std::string> losses;  ///< and about frames that were dropped or changed
+  std::exception_ptr error;  ///< the first; null where all went well
+  Stopwatch since_begin;  ///< the first read
   std::string device;
 };
 
-/// Runs the graph until every file has been read and everything has come out; then finishes the
-/// writers. One thread for each Input and each Output, so that neither waits for the other.
-/// `record` is finished in every case. Rethrows the first error; the writers are not finished then.
-/// Progress goes to standard error
-/// where that is a terminal.
+/// Runs the graph until every file has been read and everything has come out; the writers are not
+/// finished. One thread for each Input and each Output, so that neither waits for the other.
+/// `record` is finished in every case. Throws where the run cannot begin. Progress goes to standard
+/// error where that is a terminal.
 [[nodiscard]] TransferResult transfer_frames(
     const core::GraphSpec &graph, runtime::CompilerConfig config, RunRecord &record,
     const std::map<std::string, std::unique_ptr<FrameReader>> &readers,

@@ -53,6 +53,10 @@ bool is_meant_as_node(const std::string &prefix, const std::vector<std::string> 
   return !is_path && core::nearest_name(prefix, nodes).find('/') != std::string::npos;
 }
 
+bool names_a_file(const std::string &option) {
+  return option == "--in" || option == "--out" || option == "--like";
+}
+
 /// An Input takes the first that fits; one that none is left for is a fault.
 void apply(
     LoadedGraph &loaded, const Assignment &given, const std::vector<std::string> &inputs,
@@ -197,6 +201,16 @@ void add_compiler_fault(LoadedGraph &loaded, const core::Error &fault) {
     loaded.faults.add(ask_for_tensor(loaded, fault.node));
 }
 
+/// A graph that gives nothing is not what anyone means.
+void refuse_empty_outputs(LoadedGraph &loaded, const runtime::CompilerOutput &plan) {
+  for (const auto &node : plan.graph.nodes)
+    if (node.spec.kind == "Output" && node.infer.input_descs[0].num_elements() == 0)
+      loaded.faults.add(
+          "node " + core::quote(node.spec.name) +
+          " (Output): expected a tensor with elements, got " +
+          core::to_string(node.infer.input_descs[0]) + "; change the nodes before it");
+}
+
 }  // namespace
 
 void add_graph_arguments(CLI::App &command, GraphArguments &arguments) {
@@ -263,7 +277,7 @@ std::optional<Assignment> read_assignment(
         option + " " + text + ": expected the name of an " + type +
         " node in front of \"=\", got \"" + prefix + "\"" +
         core::suggestion_or_names(prefix, nodes, "the graph has") +
-        (option == "--caps" ? "" : "; a file of this name is ./" + text));
+        (names_a_file(option) ? "; a file of this name is ./" + text : ""));
   return std::nullopt;
 }
 
@@ -320,6 +334,8 @@ std::unique_ptr<runtime::CompilerOutput> plan_graph(LoadedGraph &loaded, core::R
     if (loaded.whole)
       loaded.faults.add_unlisted(error.faults.unlisted());
   }
+  if (plan != nullptr)
+    refuse_empty_outputs(loaded, *plan);
   return loaded.faults.empty() ? std::move(plan) : nullptr;
 }
 

@@ -11,6 +11,7 @@
 
 #include "holoflow/core/near_name.hh"
 #include "holoflow/tasks/input_output/frame_layout.hh"
+#include "holoflow/tasks/input_output/picture_formats.hh"
 #include "holoflow/tools/caps_text.hh"
 
 namespace holoflow::tools {
@@ -20,39 +21,20 @@ namespace {
 using core::DType;
 using core::MemLoc;
 using core::TDesc;
-
-struct PictureFormat {
-  std::string_view name;
-  DType dtype;
-  size_t channels;
-  bool planar;  ///< luma and chroma: taken with "as": "GRAY" only
-};
-
-constexpr std::array<PictureFormat, 10> picture_formats{{
-    {"GRAY8", DType::U8, 1, false},
-    {"GRAY16_LE", DType::U16, 1, false},
-    {"RGB", DType::U8, 3, false},
-    {"BGR", DType::U8, 3, false},
-    {"RGBA", DType::U8, 4, false},
-    {"BGRA", DType::U8, 4, false},
-    {"RGBx", DType::U8, 4, false},
-    {"BGRx", DType::U8, 4, false},
-    {"NV12", DType::U8, 1, true},
-    {"I420", DType::U8, 1, true},
-}};
+using tasks::PictureFormat;
 
 // As GStreamer: a frame has to stay below 4 GiB.
 constexpr size_t largest_side = 65535;
 constexpr size_t largest_frame_bytes = std::numeric_limits<uint32_t>::max();
 
 const PictureFormat &find_format(const std::string &name) {
+  if (const PictureFormat *format = tasks::find_picture_format(name))
+    return *format;
   std::vector<std::string> names;
   std::string known;
-  for (const PictureFormat &format : picture_formats) {
-    if (format.name == name)
-      return format;
+  for (const PictureFormat &format : tasks::picture_formats()) {
     names.emplace_back(format.name);
-    known += (known.empty() ? "" : ", ") + std::string(format.name);
+    known += (known.empty() ? "" : ", ") + names.back();
   }
   throw std::invalid_argument(
       "expected format=" + known + ", got \"" + name + "\"" + core::suggestion(name, names) +
@@ -156,22 +138,16 @@ MediaFrame frame_of_video(const CapsText &caps) {
   return picture_frame(format->value, width, positive_number(caps, "height"));
 }
 
-size_t channels_as(const PictureFormat &format, const std::string &as) {
-  return as == "GRAY" ? 1 : as == "RGB" ? 3 : as == "RGBA" ? 4 : format.channels;
-}
-
 void check_as(const MediaFrame &frame, const PictureFormat &format, const std::string &as) {
-  const bool as_it_comes = as.empty() || as == "TENSOR";
-  if (as_it_comes && format.planar)
+  if (tasks::takes_format(format, as))
+    return;
+  if (tasks::as_they_come(as))
     throw std::invalid_argument(
         "expected a format without planes, got " + frame.picture_format +
         "; say \"as\": \"GRAY\" on the Input node to get the luma plane, or convert it to RGB");
-  if (as == "GRAY" || as_it_comes)
-    return;
-  if (format.planar || format.dtype != DType::U8)
-    throw std::invalid_argument(
-        "expected a picture of 8 bits without planes for \"as\": \"" + as + "\", got " +
-        frame.picture_format + "; convert it to " + as + " first");
+  throw std::invalid_argument(
+      "expected a picture of 8 bits without planes for \"as\": \"" + as + "\", got " +
+      frame.picture_format + "; convert it to " + as + " first");
 }
 
 }  // namespace
@@ -189,7 +165,7 @@ MediaFrame picture_frame(const std::string &name, size_t width, size_t height) {
     shape.push_back(format.channels);
   frame.tensor = TDesc(shape, format.dtype, MemLoc::Host);
   frame.bytes = frame.tensor.num_bytes();
-  if (format.planar)
+  if (format.luma_of_yuv)
     frame.bytes += 2 * ((width + 1) / 2) * ((height + 1) / 2);
   check_bytes(frame.bytes);
   return frame;
@@ -247,7 +223,7 @@ MediaFrame frame_of_caps(std::string_view text) {
 
 TDesc input_tensor(const MediaFrame &frame, const std::string &as) {
   if (frame.picture_format.empty()) {
-    if (!as.empty() && as != "TENSOR")
+    if (!tasks::as_they_come(as))
       throw std::invalid_argument(
           "expected a picture for \"as\": \"" + as + "\", got " + core::to_string(frame.tensor) +
           "; leave \"as\" out of the Input node to take tensors");
@@ -257,18 +233,7 @@ TDesc input_tensor(const MediaFrame &frame, const std::string &as) {
   check_as(frame, format, as);
   if (as == "TENSOR" || (as.empty() && frame.is_array))
     return frame.tensor;
-  const size_t channels = channels_as(format, as);
-  std::vector<size_t> shape = {1, frame.height, frame.width};
-  if (channels > 1)
-    shape.push_back(channels);
-  TDesc tensor(shape, format.dtype, MemLoc::Host);
-  tensor.media.emplace();
-  tensor.media->pixel_format = frame.picture_format;
-  if (format.channels != channels || format.planar)
-    tensor.media->pixel_format = channels == 1 ? "GRAY8" : channels == 3 ? "RGB" : "RGBA";
-  if (channels > 1)
-    tensor.media->channel_axis = 3;
-  return tensor;
+  return tasks::picture_tensor(format, as, frame.width, frame.height);
 }
 
 bool is_tensor_as_it_stands(const MediaFrame &frame, const TDesc &tensor) {

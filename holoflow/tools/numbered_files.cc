@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// frame-%04d.png: one picture for each frame.
+// frame-%04d.png: a file for each frame, or for some.
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 #include "holoflow/tools/frame_files.hh"
-#include "holoflow/tools/written_picture.hh"
 
 namespace holoflow::tools {
 
@@ -96,69 +96,94 @@ std::string describe_files(const std::string &pattern, const std::vector<size_t>
   return text;
 }
 
+/// From the lowest number there is to the first that has no file.
 class NumberedReader final : public FrameReader {
 public:
-  explicit NumberedReader(std::string pattern) : pattern_(std::move(pattern)) {
-    for (next_ = 0; next_ < 2; ++next_)
-      if (open_next())
-        break;
-    if (reader_ == nullptr)
+  using Open = std::function<std::unique_ptr<FrameReader>(const std::string &)>;
+
+  NumberedReader(std::string pattern, Open open)
+      : pattern_(std::move(pattern)), open_(std::move(open)) {
+    const auto numbers = find_numbers(pattern_, 0);
+    if (numbers.empty())
       throw FileError(
-          pattern_,
-          "expected files from \"" + numbered(pattern_, 0) + "\" or \"" + numbered(pattern_, 1) +
-              "\" on, there are none");
+          pattern_, "expected files like \"" + numbered(pattern_, 0) + "\", there are none");
+    next_ = numbers.front();
+    open_next();
+    if (reader_ == nullptr)
+      throw FileError(numbered(pattern_, next_), "is gone");
     frame_ = reader_->frame();
   }
 
   bool read(std::byte *to) override {
-    if (reader_ == nullptr)
-      return false;
-    const MediaFrame &frame = reader_->frame();
-    if (frame.tensor != frame_.tensor)
-      throw FileError(
-          numbered(pattern_, next_),
-          "expected " + core::to_string(frame_.tensor) + " as in the files before it, got " +
-              core::to_string(frame.tensor));
-    const bool read = reader_->read(to);
-    ++next_;
-    (void)open_next();
-    return read;
+    while (reader_ != nullptr) {
+      if (reader_->read(to))
+        return true;
+      keep_sentences();
+      ++next_;
+      open_next();
+    }
+    return false;
   }
 
   [[nodiscard]] std::string left_unread() const override {
-    const auto numbers = find_numbers(pattern_, next_);
+    if (!left_in_a_file_.empty())
+      return left_in_a_file_;
+    auto numbers = find_numbers(pattern_, next_);
+    size_t missing = next_;
+    auto rest = numbers.begin();
+    while (rest != numbers.end() && *rest == missing)
+      ++rest, ++missing;
+    numbers.erase(numbers.begin(), rest);
     if (numbers.empty())
       return "";
     return "\"" + pattern_ + "\": " + describe_files(pattern_, numbers) +
-        ", not read: there is no \"" + numbered(pattern_, next_) + "\"";
+        ", not read: there is no \"" + numbered(pattern_, missing) + "\"";
   }
+  [[nodiscard]] std::string remark() const override { return remark_; }
 
 private:
-  bool open_next() {
+  void open_next() {
     reader_.reset();
     const std::string path = numbered(pattern_, next_);
     std::error_code error;
-    if (fs::exists(path, error))
-      reader_ = open_png(path);
-    return reader_ != nullptr;
+    if (!fs::exists(path, error))
+      return;
+    reader_ = open_(path);
+    keep_sentences();
+    const core::TDesc &tensor = reader_->frame().tensor;
+    if (frame_.bytes != 0 && tensor != frame_.tensor)
+      throw FileError(
+          path,
+          "expected " + core::to_string(frame_.tensor) + " as in the files before it, got " +
+              core::to_string(tensor));
+  }
+
+  /// The first of each kind is enough.
+  void keep_sentences() {
+    if (left_in_a_file_.empty())
+      left_in_a_file_ = reader_->left_unread();
+    if (remark_.empty())
+      remark_ = reader_->remark();
   }
 
   std::string pattern_;
+  Open open_;
   size_t next_ = 0;
   std::unique_ptr<FrameReader> reader_;  // of file next_; null where there is none
+  std::string left_in_a_file_, remark_;
 };
 
 /// Each file is whole; after a fault those before it stay.
 class NumberedWriter final : public FrameWriter {
 public:
-  NumberedWriter(std::string pattern, const core::TDesc &tensor)
-      : pattern_(std::move(pattern)), tensor_(tensor) {
-    (void)WrittenPicture(pattern_, tensor_, "PNG", false);  // refuses before anything runs
-  }
+  using Create = std::function<std::unique_ptr<FrameWriter>(const std::string &)>;
+
+  NumberedWriter(std::string pattern, Create create)
+      : pattern_(std::move(pattern)), create_(std::move(create)) {}
 
   void write(const std::byte *data, size_t first, size_t last) override {
     for (size_t frame = first; frame < last; ++frame, ++next_) {
-      const auto writer = create_png(numbered(pattern_, next_), tensor_);
+      const auto writer = create_(numbered(pattern_, next_));
       writer->write(data, frame, frame + 1);
       writer->finish();
     }
@@ -182,7 +207,7 @@ public:
 
 private:
   std::string pattern_;
-  core::TDesc tensor_;
+  Create create_;
   size_t next_ = 0;
 };
 
@@ -195,6 +220,8 @@ bool is_numbered(const std::string &path) {
 bool share_a_file(const std::string &left, const std::string &right) {
   // Not the whole path: /dev/stdout leads to a pipe that has none.
   const auto resolved = [](const std::string &path) {
+    if (path == standard_stream)
+      return path;
     std::error_code error;
     const fs::path whole = fs::absolute(path).lexically_normal();
     return (fs::weakly_canonical(whole.parent_path(), error) / whole.filename()).string();
@@ -217,13 +244,16 @@ bool share_a_file(const std::string &left, const std::string &right) {
   return holds(first, second) || holds(second, first);
 }
 
-std::unique_ptr<FrameReader> open_numbered_png(const std::string &pattern) {
-  return std::make_unique<NumberedReader>(pattern);
+std::unique_ptr<FrameReader> open_numbered(
+    const std::string &pattern,
+    std::function<std::unique_ptr<FrameReader>(const std::string &)> open) {
+  return std::make_unique<NumberedReader>(pattern, std::move(open));
 }
 
-std::unique_ptr<FrameWriter> create_numbered_png(
-    const std::string &pattern, const core::TDesc &tensor) {
-  return std::make_unique<NumberedWriter>(pattern, tensor);
+std::unique_ptr<FrameWriter> create_numbered(
+    const std::string &pattern,
+    std::function<std::unique_ptr<FrameWriter>(const std::string &)> create) {
+  return std::make_unique<NumberedWriter>(pattern, std::move(create));
 }
 
 }  // namespace holoflow::tools

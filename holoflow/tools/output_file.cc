@@ -81,10 +81,15 @@ void remove_unfinished_files() {
 }
 
 OutputStream::OutputStream(const std::string &path) : path_(path) {
-  const bool straight = is_pipe_or_device(path);
-  if (!straight)
-    file_.emplace(path);
-  descriptor_ = ::open(straight ? path.c_str() : file_->temporary().c_str(), O_WRONLY | O_CLOEXEC);
+  if (path == standard_stream) {
+    descriptor_ = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  } else {
+    const bool straight = is_pipe_or_device(path);
+    if (!straight)
+      file_.emplace(path);
+    const std::string &name = straight ? path : file_->temporary();
+    descriptor_ = ::open(name.c_str(), O_WRONLY | O_CLOEXEC);
+  }
   if (descriptor_ < 0)
     fail("cannot be opened");
 }

@@ -35,7 +35,7 @@ private:
 /// Removes what is not complete, for a program about to end; nothing is created or renamed after.
 void remove_unfinished_files();
 
-/// The same as a stream of bytes. Pipes and devices (/dev/stdout) are written straight.
+/// The same as a stream of bytes. Standard output ("-"), pipes and devices are written straight.
 class OutputStream {
 public:
   explicit OutputStream(const std::string &path);

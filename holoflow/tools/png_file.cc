@@ -8,6 +8,8 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "holoflow/tools/frame_files.hh"
@@ -45,49 +47,58 @@ OwnedFile open_file(const std::string &path, const std::string &name, const char
   return file;
 }
 
-class PngReader final : public FrameReader {
+/// What an acTL chunk says.
+struct Animation {
+  png_uint_32 frames = 0;
+};
+
+int on_unknown_chunk(png_structp png, png_unknown_chunkp chunk) {
+  auto *animation = static_cast<Animation *>(png_get_user_chunk_ptr(png));
+  if (std::memcmp(chunk->name, "acTL", 4) == 0 && chunk->size >= 4)
+    animation->frames = png_get_uint_32(chunk->data);
+  return 1;
+}
+
+/// One picture, from its signature to its end. Errors: what() is libpng's text.
+class Picture {
 public:
-  explicit PngReader(const std::string &path) : path_(path), file_(open_file(path, path, "rb")) {
+  explicit Picture(std::FILE *file) {
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &trouble_, on_error, on_warning);
     info_ = png_ != nullptr ? png_create_info_struct(png_) : nullptr;
-    if (info_ == nullptr || !read_header()) {
+    if (info_ == nullptr || !read_header(file)) {
       png_destroy_read_struct(&png_, &info_, nullptr);
-      refuse();
-    }
-    const DType dtype = png_get_bit_depth(png_, info_) == 16 ? DType::U16 : DType::U8;
-    try {
-      frame_ = sampled_frame(
-          png_get_image_width(png_, info_), png_get_image_height(png_, info_),
-          png_get_channels(png_, info_), dtype);
-    } catch (const std::exception &error) {
-      png_destroy_read_struct(&png_, &info_, nullptr);
-      throw FileError(path, error.what());
+      throw std::runtime_error(trouble_.text);
     }
   }
-  PngReader(const PngReader &) = delete;
-  PngReader &operator=(const PngReader &) = delete;
-  ~PngReader() override { png_destroy_read_struct(&png_, &info_, nullptr); }
+  Picture(const Picture &) = delete;
+  Picture &operator=(const Picture &) = delete;
+  ~Picture() { png_destroy_read_struct(&png_, &info_, nullptr); }
 
-  bool read(std::byte *to) override {
-    if (done_)
-      return false;
-    const size_t height = png_get_image_height(png_, info_);
+  [[nodiscard]] MediaFrame frame() const {
+    const DType dtype = png_get_bit_depth(png_, info_) == 16 ? DType::U16 : DType::U8;
+    return sampled_frame(
+        png_get_image_width(png_, info_), png_get_image_height(png_, info_),
+        png_get_channels(png_, info_), dtype);
+  }
+  /// 0 where it is not animated.
+  [[nodiscard]] size_t animation_frames() const { return animation_.frames; }
+
+  void read(std::byte *to) {
     const size_t row_bytes = png_get_rowbytes(png_, info_);
-    std::vector<png_bytep> rows(height);
-    for (size_t row = 0; row < height; ++row)
+    std::vector<png_bytep> rows(png_get_image_height(png_, info_));
+    for (size_t row = 0; row < rows.size(); ++row)
       rows[row] = reinterpret_cast<png_bytep>(to + row * row_bytes);
     if (!read_rows(rows.data()))
-      refuse();
-    done_ = true;
-    return true;
+      throw std::runtime_error(trouble_.text);
   }
 
 private:
   /// Every picture becomes grey, RGB or RGBA of 8 or 16 bits in the machine's byte order.
-  bool read_header() {
+  bool read_header(std::FILE *file) {
     if (setjmp(png_jmpbuf(png_)) != 0)
       return false;
-    png_init_io(png_, file_.get());
+    png_init_io(png_, file);
+    png_set_read_user_chunk_fn(png_, &animation_, on_unknown_chunk);
     png_read_info(png_, info_);
     const int colour = png_get_color_type(png_, info_);
     png_set_expand(png_);  // palettes, 1 to 4 bits, transparent colours
@@ -109,16 +120,73 @@ private:
     return true;
   }
 
-  [[noreturn]] void refuse() const {
-    throw FileError(path_, std::string("expected a whole PNG picture, got: ") + trouble_.text);
+  Trouble trouble_;
+  Animation animation_;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+};
+
+/// Pictures one after the other in one file, as "pngenc ! filesink" leaves them.
+class PngReader final : public FrameReader {
+public:
+  explicit PngReader(const std::string &path) : path_(path), file_(open_file(path, path, "rb")) {
+    begin_picture();
+    try {
+      frame_ = picture_->frame();
+    } catch (const std::exception &error) {
+      throw FileError(path, error.what());
+    }
+    if (const size_t frames = picture_->animation_frames(); frames > 1)
+      left_unread_ = "\"" + path_ + "\": an animated picture of " + count_frames(frames) +
+          ", of which only the first is read; write them to numbered files, for example with "
+          "\"ffmpeg -i " +
+          path_ + " frame-%04d.png\"";
+  }
+
+  bool read(std::byte *to) override {
+    if (picture_ == nullptr)
+      return false;
+    if (const auto tensor = picture_->frame().tensor; tensor != frame_.tensor)
+      throw FileError(
+          path_,
+          "expected pictures that are all alike, " + core::to_string(frame_.tensor) + ", got " +
+              core::to_string(tensor) + " in picture " + std::to_string(pictures_ + 1));
+    guard([&] { picture_->read(to); });
+    ++pictures_;
+    picture_.reset();
+    if (const int next = std::getc(file_.get()); next != EOF) {
+      std::ungetc(next, file_.get());
+      if (next == signature_begin)
+        begin_picture();
+      else
+        left_unread_ = "\"" + path_ + "\": not read to its end: what follows picture " +
+            std::to_string(pictures_) + " is not one";
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::string left_unread() const override { return left_unread_; }
+
+private:
+  static constexpr int signature_begin = 0x89;
+
+  void begin_picture() {
+    guard([&] { picture_ = std::make_unique<Picture>(file_.get()); });
+  }
+
+  template <typename Body> void guard(Body &&body) const {
+    try {
+      body();
+    } catch (const std::runtime_error &error) {
+      throw FileError(path_, std::string("expected a whole PNG picture, got: ") + error.what());
+    }
   }
 
   std::string path_;
   OwnedFile file_;
-  Trouble trouble_;
-  png_structp png_ = nullptr;
-  png_infop info_ = nullptr;
-  bool done_ = false;
+  std::unique_ptr<Picture> picture_;  // the next one; null at the end
+  size_t pictures_ = 0;
+  std::string left_unread_;
 };
 
 struct PngHeader {

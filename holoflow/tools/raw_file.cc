@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Raw frames: back to back, rows without gaps, no header.
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+// Raw frames: rows without gaps, frames back to back or with as many bytes between them as --gap
+// says, after a header of as many bytes as --skip says.
+#include <algorithm>
 
 #include "holoflow/tasks/input_output/frame_layout.hh"
 #include "holoflow/tools/frame_files.hh"
@@ -13,29 +11,25 @@ namespace holoflow::tools {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 class RawReader final : public FrameReader {
 public:
-  RawReader(const std::string &path, const MediaFrame &frame) : path_(path) {
-    frame_ = frame;
-    std::error_code error;
-    if (fs::is_regular_file(path, error)) {
-      const auto size = fs::file_size(path, error);
-      if (size % frame.bytes != 0)
-        refuse_partial(size / frame.bytes, size % frame.bytes);
-      total_ = size / frame.bytes;
-    }
-    file_.open(path, std::ios::binary);
-    if (!file_)
-      throw FileError(path, std::string("cannot be opened: ") + std::strerror(errno));
+  RawReader(std::unique_ptr<ByteSource> source, const RawLayout &layout)
+      : source_(std::move(source)), gap_(layout.gap) {
+    frame_ = layout.frame;
+    if (const auto size = source_->rest())
+      total_ = count_frames_in(*size, layout.skip);
+    if (const size_t there = source_->skip(layout.skip); there != layout.skip)
+      throw FileError(
+          source_->path(),
+          "expected " + std::to_string(layout.skip) + " bytes to leave out (--skip), got " +
+              std::to_string(there));
   }
 
   bool read(std::byte *to) override {
-    file_.read(reinterpret_cast<char *>(to), static_cast<std::streamsize>(frame_.bytes));
-    if (file_.bad())
-      throw FileError(path_, std::string("cannot be read: ") + std::strerror(errno));
-    const auto count = static_cast<size_t>(file_.gcount());
+    if (frames_ > 0)
+      if (const size_t there = source_->skip(gap_); there != 0 && there != gap_)
+        refuse_partial(frames_, there);
+    const size_t count = source_->read(to, frame_.bytes);
     if (count != 0 && count != frame_.bytes)
       refuse_partial(frames_, count);
     frames_ += count != 0;
@@ -45,16 +39,27 @@ public:
   [[nodiscard]] std::optional<size_t> total() const override { return total_; }
 
 private:
-  [[noreturn]] void refuse_partial(size_t frames, size_t rest) const {
-    throw FileError(
-        path_,
-        "expected whole frames of " + std::to_string(frame_.bytes) + " bytes, got " +
-            std::to_string(frames) + " and " + std::to_string(rest) +
-            " bytes; check format and size in --caps, and that rows have no padding");
+  /// The last gap may be missing.
+  [[nodiscard]] size_t count_frames_in(size_t size, size_t skip) const {
+    const size_t data = size - std::min(size, skip);
+    const size_t step = frame_.bytes + gap_;
+    const size_t whole = data / step, rest = data % step;
+    if (rest != 0 && rest != frame_.bytes)
+      refuse_partial(whole + (rest > frame_.bytes), rest - (rest > frame_.bytes) * frame_.bytes);
+    return whole + (rest != 0);
   }
 
-  std::string path_;
-  std::ifstream file_;
+  [[noreturn]] void refuse_partial(size_t frames, size_t rest) const {
+    throw FileError(
+        source_->path(),
+        "expected whole frames of " + std::to_string(frame_.bytes) + " bytes, got " +
+            std::to_string(frames) + " and " + std::to_string(rest) +
+            " bytes; check format and size in --caps, that rows have no padding, and whether "
+            "headers need --skip or --gap");
+  }
+
+  std::unique_ptr<ByteSource> source_;
+  size_t gap_;
   size_t frames_ = 0;
   std::optional<size_t> total_;
 };
@@ -76,8 +81,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<FrameReader> open_raw(const std::string &path, const MediaFrame &frame) {
-  return std::make_unique<RawReader>(path, frame);
+std::unique_ptr<FrameReader> open_raw(std::unique_ptr<ByteSource> source, const RawLayout &layout) {
+  return std::make_unique<RawReader>(std::move(source), layout);
 }
 
 std::unique_ptr<FrameWriter> create_raw(const std::string &path, const core::TDesc &tensor) {

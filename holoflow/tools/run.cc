@@ -8,6 +8,7 @@
 #include "holoflow/tools/command.hh"
 #include "holoflow/tools/frame_transfer.hh"
 #include "holoflow/tools/graph_arguments.hh"
+#include "holoflow/tools/input_files.hh"
 #include "holoflow/tools/interruption.hh"
 #include "holoflow/tools/run_record.hh"
 
@@ -17,8 +18,8 @@ namespace {
 
 struct RunArguments {
   GraphArguments graph;
-  std::vector<std::string> in;  ///< [NODE=]FILE
-  std::vector<std::string> out;
+  InputArguments input;
+  std::vector<std::string> out;  ///< [NODE=]FILE
   RecordArguments record;
 };
 
@@ -29,7 +30,7 @@ void refuse_shared_file(
     LoadedGraph &loaded, const std::string &option, const std::string &file, const Files &others,
     const std::string &verb) {
   for (const auto &[node, other] : others)
-    if (share_a_file(file, other)) {
+    if (share_a_file(file, other) && !(file == standard_stream && verb == "reads")) {
       loaded.faults.add(
           option + file + ": node \"" + node + "\" " + verb +
           " this file already; name another one");
@@ -90,38 +91,10 @@ Files files_of_nodes(
   return files;
 }
 
-std::map<std::string, std::unique_ptr<FrameReader>> open_readers(
-    LoadedGraph &loaded, const Files &files) {
-  std::map<std::string, std::unique_ptr<FrameReader>> readers;
-  for (const auto &[node, file] : files) {
-    try {
-      std::optional<MediaFrame> raw;
-      if (const auto caps = loaded.frames.find(node); caps != loaded.frames.end())
-        raw = caps->second;
-      if (raw && raw->bytes == 0)
-        continue;  // its caps have a fault already
-      auto reader = open_reader(file, raw);
-      const MediaFrame &frame = reader->frame();
-      if (raw && frame.tensor != raw->tensor)
-        throw FileError(
-            file,
-            "expected " + core::to_string(raw->tensor) + " as the caps say, got " +
-                core::to_string(frame.tensor) + "; leave --caps out, the file says what it is");
-      if (!raw)
-        set_input(loaded, node, frame);
-      readers.emplace(node, std::move(reader));
-    } catch (const std::exception &error) {
-      loaded.faults.add(error.what());
-      // Its tensor is not worth a fault of its own.
-      loaded.frames.try_emplace(node);
-    }
-  }
-  return readers;
-}
+using Writers = std::map<std::string, std::unique_ptr<FrameWriter>>;
 
-std::map<std::string, std::unique_ptr<FrameWriter>> open_writers(
-    LoadedGraph &loaded, const runtime::CompilerOutput &plan, const Files &files) {
-  std::map<std::string, std::unique_ptr<FrameWriter>> writers;
+Writers open_writers(LoadedGraph &loaded, const runtime::CompilerOutput &plan, const Files &files) {
+  Writers writers;
   for (const auto &node : plan.graph.nodes) {
     if (node.spec.kind != "Output")
       continue;
@@ -143,17 +116,73 @@ int report(const LoadedGraph &loaded) {
   return Bad;
 }
 
+/// Outputs that got nothing of the frames that came in.
+std::vector<std::string> empty_outputs(const TransferResult &result) {
+  std::vector<std::string> faults;
+  for (const auto &[output, frames] : result.frames_of_output)
+    if (frames == 0 && result.frames_in > 0)
+      faults.push_back(
+          "node \"" + output + "\" (Output): expected a frame to write, the graph gave none for " +
+          count_frames(result.frames_in) + " in; take more frames or shorter windows");
+  return faults;
+}
+
+/// Losses first, then why nothing is written: rethrows what the run threw. True where all is well.
+bool report_losses(const TransferResult &result, bool partial) {
+  for (const auto &loss : result.losses)
+    print_fault(loss);
+  for (const auto &unread : result.unread)
+    print_fault(partial ? unread : advise_partial(unread));
+  if (result.error != nullptr)
+    std::rethrow_exception(result.error);
+  if (partial)
+    return true;
+  const auto empty = empty_outputs(result);
+  for (const auto &fault : empty)
+    print_fault(fault);
+  return empty.empty() && result.unread.empty();
+}
+
+void print_left_behind(const Writers &writers) {
+  for (const auto &[output, writer] : writers)
+    if (const auto text = writer->left_behind(); !text.empty())
+      print_fault(text);
+}
+
+/// Gives the files their names where nothing is wrong with them.
+int finish_run(const TransferResult &result, const Writers &writers, bool partial) {
+  try {
+    if (!report_losses(result, partial)) {
+      print_left_behind(writers);
+      return Bad;
+    }
+    for (const auto &[output, writer] : writers)
+      writer->finish();
+  } catch (const std::exception &) {
+    print_left_behind(writers);
+    throw;
+  }
+  for (const auto &[output, writer] : writers)
+    if (const auto text = writer->left_from_before(); !text.empty())
+      print_fault(text);
+  // Not to standard output, which --out may name.
+  std::fprintf(
+      stderr, "%s in, %s out, %.3f seconds on %s\n", count_frames(result.frames_in).c_str(),
+      count_frames(result.frames_out).c_str(), result.since_begin.seconds(), result.device.c_str());
+  return Good;
+}
+
 int run(const RunArguments &arguments) {
   core::Registry registry;
   register_builtin_tasks(registry);
   LoadedGraph loaded = load_graph(arguments.graph, registry);
-  const Files in = files_of_nodes(loaded, "Input", "--in", arguments.in);
+  const Files in = files_of_nodes(loaded, "Input", "--in", arguments.input.in);
   const Files out = files_of_nodes(loaded, "Output", "--out", arguments.out);
   refuse_shared_files(loaded, in, out, arguments.record.trace);
   for (const std::string &input : nodes_of_type(loaded.expanded, "Input"))
     if (!in.contains(input))
       loaded.frames.try_emplace(input);  // a fault already
-  const auto readers = open_readers(loaded, in);
+  const auto readers = open_readers(loaded, in, arguments.input);
   const auto plan = plan_graph(loaded, registry);
   if (plan == nullptr)
     return report(loaded);
@@ -164,25 +193,8 @@ int run(const RunArguments &arguments) {
   if (!loaded.faults.empty())
     return report(loaded);
   print_warnings(*plan);
-  TransferResult result;
-  try {
-    result = transfer_frames(loaded.graph, loaded.config, record, readers, writers);
-  } catch (const std::exception &) {
-    for (const auto &[output, writer] : writers)
-      if (const auto text = writer->left_behind(); !text.empty())
-        print_fault(text);
-    throw;
-  }
-  // Not to standard output, which --out may name.
-  std::fprintf(
-      stderr, "%s in, %s out, %.3f seconds on %s\n", count_frames(result.frames_in).c_str(),
-      count_frames(result.frames_out).c_str(), result.seconds, result.device.c_str());
-  for (const auto &loss : result.losses)
-    print_fault(loss);
-  for (const auto &[output, writer] : writers)
-    if (const auto text = writer->left_from_before(); !text.empty())
-      print_fault(text);
-  return Good;
+  const auto result = transfer_frames(loaded.graph, loaded.config, record, readers, writers);
+  return finish_run(result, writers, arguments.input.partial);
 }
 
 }  // namespace
@@ -191,18 +203,12 @@ void add_run(CLI::App &app, int &status) {
   auto *command = app.add_subcommand("run", "Runs a graph from files to files");
   const auto arguments = std::make_shared<RunArguments>();  // shared: callbacks are copied
   add_graph_arguments(*command, arguments->graph);
-  command
-      ->add_option(
-          "--in", arguments->in,
-          "Frames to read: .npy, .png, .tif, name-%04d.png, or raw with --caps; [NODE=]FILE; "
-          "a FILE with \"=\" in its name as ./FILE")
-      ->type_name("FILE")
-      ->allow_extra_args(false)
-      ->required();
+  add_input_arguments(*command, arguments->input);
   command
       ->add_option(
           "--out", arguments->out,
-          "Where frames go: .npy, .png, .tif, name-%04d.png, else raw; [NODE=]FILE, as for --in")
+          "Where frames go: .npy, .png, .tif, numbered files (name-%04d.png), else raw, as to "
+          "standard output with -; [NODE=]FILE, as for --in")
       ->type_name("FILE")
       ->allow_extra_args(false)
       ->required();

@@ -185,6 +185,15 @@ class Check(CommandTest):
         self.assert_line(self.bad("check", "copy", "--caps", "format=GRAY8,width=8,height=6"), "expected a media type")
         self.assertIn("for every Input that has none of its own", " ".join(self.good("check", "--help").split()))
 
+    def test_an_output_without_elements_is_not_good(self):
+        graph = json.dumps({"nodes": {"in": {"type": "Input"}, "none": {"type": "Slice", "params": {
+            "slices": [{}, {"start": 2, "stop": 2}, {}]}}, "out": {"type": "Output"}},
+            "edges": ["in -> none", "none -> out"]})
+        for command in ("check", "plan"):
+            self.assertEqual(self.bad(command, graph, "--caps", GREY), [
+                'node "out" (Output): expected a tensor with elements, got U8 [1, 0, 8] on Host; change the nodes '
+                'before it'])
+
     def test_an_input_that_names_its_caps_needs_no_option(self):
         self.assertIn("U8 [1, 6, 8]", self.good("check", f'input caps="{GREY}" ! copy'))
         self.assert_line(self.bad("check", 'input caps="video/x-raw,format=GRAY8" ! copy'), "--caps")
@@ -238,16 +247,42 @@ class Check(CommandTest):
     def test_like_asks_gstreamer_about_other_media(self):
         if not shutil.which("gst-discoverer-1.0") or not shutil.which("gst-launch-1.0"):
             self.skipTest("no GStreamer")
-        for pixels, encoder, tensor in (("I420", "vp8enc ! webmmux", "U8 [1, 34, 50, 3]"),
-                                        ("GRAY16_LE", "avenc_ffv1 ! matroskamux", "U16 [1, 34, 50]")):
-            made = subprocess.run(
-                ["gst-launch-1.0", "-q", "videotestsrc", "num-buffers=3", "!",
-                 f"video/x-raw,format={pixels},width=50,height=34", "!", *encoder.split(), "!", "filesink",
-                 f"location={self.folder / 'video'}"], capture_output=True, timeout=60, check=False)
-            if made.returncode != 0:
-                self.skipTest(f"no {encoder}")
-            self.assertIn(f'"input" takes {tensor}', self.good("check", "copy", "--like", "video"))
-            self.assertIn("[1, 34, 50] on Host", self.good("check", 'input as="GRAY" ! copy', "--like", "video"))
+        self.make_video("video", "I420", "vp8enc ! webmmux")
+        self.assert_line(self.bad("check", "copy", "--like", "video"), "got I420", '"as": "GRAY"')
+        self.assertIn("[1, 34, 50] on Host", self.good("check", 'input as="GRAY" ! copy', "--like", "video"))
+        self.make_video("a b!$'video", "GRAY16_LE", "avenc_ffv1 ! matroskamux")
+        for graph in ("copy", 'input as="GRAY" ! copy'):
+            self.assertIn('"input" takes U16 [1, 34, 50]', self.good("check", graph, "--like", "a b!$'video"))
+
+    def test_like_refuses_what_the_element_refuses(self):
+        if not shutil.which("gst-discoverer-1.0") or not shutil.which("gst-launch-1.0"):
+            self.skipTest("no GStreamer")
+        inspected = subprocess.run(["gst-inspect-1.0", "--exists", "holoflowbin"], timeout=60, check=False)
+        for pixels in ("I420_10LE", "Y444", "GRAY16_LE"):
+            self.make_video("video", pixels, "avenc_ffv1 ! matroskamux")
+            for graph in ('input as="GRAY" ! copy', 'input as="RGB" ! copy', "copy"):
+                takes = pixels == "GRAY16_LE" and "RGB" not in graph
+                result = self.holoflow("check", graph, "--like", "video")
+                self.assertEqual(result.returncode == 0, takes, (pixels, graph, result.stderr))
+                if not takes:
+                    self.assertIn(f"got {pixels}", result.stderr.replace('"', ""))
+                if inspected.returncode == 0:
+                    self.assertEqual(self.element_takes(graph), takes, (pixels, graph))
+
+    def element_takes(self, graph):
+        result = subprocess.run(
+            ["gst-launch-1.0", "filesrc", f"location={self.folder / 'video'}", "!", "decodebin", "!", "holoflowbin",
+             f"graph={graph}", "!", "fakesink"], capture_output=True, timeout=60, check=False)
+        return result.returncode == 0
+
+    def make_video(self, name, pixels, encoder):
+        made = subprocess.run(
+            ["gst-launch-1.0", "-q", "videotestsrc", "num-buffers=3", "!",
+             f"video/x-raw,format={pixels},width=50,height=34", "!", *encoder.split(), "!", "filesink",
+             f"location={self.folder / 'made'}"], capture_output=True, timeout=60, check=False)
+        if made.returncode != 0:
+            self.skipTest(f"no {encoder}")
+        os.rename(self.folder / "made", self.folder / name)
 
     def test_messages_do_not_move_the_cursor(self):
         for line in self.bad("check", "copy", "--like", "a\x1b[2J\nb.npy"):

@@ -71,32 +71,88 @@ def read_png(data):
     return picture[:, :, 0] if channels == 1 else picture
 
 
-def tiff_bytes(pages, order="<"):
-    """Pages [H, W] or [H, W, 3 or 4] of u1, u2 or f4, uncompressed, one strip each."""
+TIFF_FORMATS = {"u": 1, "i": 2, "f": 3, "c": 6}
+
+
+def tiff_pieces(samples, tile, planar):
+    """The strips or tiles of a page [H, W, C], as they follow each other."""
+    planes = [samples[..., i:i + 1] for i in range(samples.shape[2])] if planar else [samples]
+    if tile is None:
+        return planes
+    pieces = []
+    for plane in planes:
+        height, width = plane.shape[:2]
+        filled = np.pad(plane, ((0, -height % tile[0]), (0, -width % tile[1]), (0, 0)))
+        pieces += [filled[y:y + tile[0], x:x + tile[1]]
+                   for y in range(0, height, tile[0]) for x in range(0, width, tile[1])]
+    return pieces
+
+
+def tiff_bytes(pages, order="<", *, photometric=None, tile=None, planar=False, description=None, bits=None):
+    """Pages [H, W] or [H, W, C], uncompressed; `tile`: (height, width); `description`: of the first page. `bits`
+    is written in place of what the type has."""
     out = bytearray((b"II" if order == "<" else b"MM") + struct.pack(order + "HI", 42, 0))
     link = 4
-    for page in pages:
+
+    def place(data):
+        """Where data lies."""
+        at = len(out)
+        out.extend(data + b"\0" * (len(data) % 2))
+        return at
+
+    for number, page in enumerate(pages):
         samples = page.reshape(*page.shape[:2], -1)
         height, width, channels = samples.shape
-        strip = len(out)
-        out += samples.astype(samples.dtype.newbyteorder(order)).tobytes()
-        out += b"\0" * (len(out) % 2)
-        bits = len(out)
-        out += struct.pack(order + "4H", *[8 * samples.dtype.itemsize] * 4)
-        bits_field = (bits if channels > 2 else 8 * samples.dtype.itemsize)
-        entries = [(256, 4, 1, width), (257, 4, 1, height), (258, 3, channels, bits_field), (259, 3, 1, 1),
-                   (262, 3, 1, 1 if channels == 1 else 2), (273, 4, 1, strip), (277, 3, 1, channels),
-                   (278, 4, 1, height), (279, 4, 1, samples.nbytes), (284, 3, 1, 1),
-                   (339, 3, 1, 3 if samples.dtype.kind == "f" else 1)]
+        pieces = [piece.astype(samples.dtype.newbyteorder(order)).tobytes()
+                  for piece in tiff_pieces(samples, tile, planar)]
+        offsets, counts = [place(piece) for piece in pieces], [len(piece) for piece in pieces]
+        tags = {256: [width], 257: [height], 258: [bits or 8 * samples.dtype.itemsize] * channels, 259: [1],
+                262: [(2 if channels > 2 else 1) if photometric is None else photometric],
+                277: [channels], 284: [2 if planar else 1], 339: [TIFF_FORMATS[samples.dtype.kind]] * channels}
+        tags.update({273: offsets, 278: [height], 279: counts} if tile is None else
+                    {322: [tile[1]], 323: [tile[0]], 324: offsets, 325: counts})
+        if photometric == 3:
+            tags[320] = [257 * (i % 256) for i in range(3 * 256)]  # a palette
+        entries = []
+        for tag, values in tags.items():
+            kind, code = (4, "I") if tag in (256, 257, 273, 278, 279, 322, 323, 324, 325) else (3, "H")
+            data = struct.pack(order + code * len(values), *values)
+            entries.append((tag, kind, len(values), data if len(data) <= 4 else struct.pack(order + "I", place(data))))
+        if description is not None and number == 0:
+            text = description.encode() + b"\0"
+            entries.append((270, 2, len(text), struct.pack(order + "I", place(text))))
         struct.pack_into(order + "I", out, link, len(out))
         out += struct.pack(order + "H", len(entries))
-        for tag, kind, count, value in entries:
-            short = kind == 3 and count == 1
-            out += struct.pack(order + "HHI", tag, kind, count)
-            out += struct.pack(order + ("HH" if short else "I"), *((value, 0) if short else (value,)))
+        for tag, kind, count, value in sorted(entries):
+            out += struct.pack(order + "HHI", tag, kind, count) + value.ljust(4, b"\0")
         link = len(out)
         out += struct.pack(order + "I", 0)
     return bytes(out)
+
+
+def tiff_stack(pages, order="<", description="ImageJ=1.53a\nimages={}\n"):
+    """One directory, whose strip is the first of planes back to back at the file's end: what ImageJ writes above 4 GB.
+    `description` may hold {} for the number of pages."""
+    one = bytearray(tiff_bytes(pages[:1], order, description=description.format(len(pages))))
+    link = struct.unpack(order + "I", one[4:8])[0]
+    for i in range(struct.unpack(order + "H", one[link:link + 2])[0]):
+        entry = link + 2 + 12 * i
+        if struct.unpack(order + "H", one[entry:entry + 2]) == (273,):
+            struct.pack_into(order + "I", one, entry + 8, len(one))
+    return bytes(one) + pages.astype(pages.dtype.newbyteorder(order)).tobytes()
+
+
+def animated_png(pictures):
+    """Grey pictures [H, W] of u1, each a frame."""
+    height, width = pictures[0].shape
+    out, number = SIGNATURE + png_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)), 0
+    out += png_chunk(b"acTL", struct.pack(">II", len(pictures), 0))
+    for i, picture in enumerate(pictures):
+        out += png_chunk(b"fcTL", struct.pack(">IIIIIHHBB", number, width, height, 0, 0, 1, 10, 0, 0))
+        data = zlib.compress(b"".join(b"\0" + row.tobytes() for row in picture))
+        out += png_chunk(b"IDAT", data) if i == 0 else png_chunk(b"fdAT", struct.pack(">I", number + 1) + data)
+        number += 1 if i == 0 else 2
+    return out + png_chunk(b"IEND", b"")
 
 
 def tiff_values(data, order, entry):

@@ -7,11 +7,12 @@
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
-#include <string_view>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
+
+#include "holoflow/tasks/input_output/picture_formats.hh"
 
 namespace holoflow::tasks {
 
@@ -21,53 +22,24 @@ using core::DType;
 using core::TDesc;
 using runtime::Picture;
 
-constexpr int opaque = -1;  // no alpha: 255 is written where one is wanted
-
-struct PixelFormat {
-  std::string_view name;
-  DType dtype;
-  size_t channels;  // of the plane that is read
-  std::array<int, 4> colour;  // where R, G, B, A stand in a pixel
-};
-
-constexpr std::array<PixelFormat, 10> pixel_formats{{
-    {"GRAY8", DType::U8, 1, {0, 0, 0, opaque}},
-    {"NV12", DType::U8, 1, {0, 0, 0, opaque}},
-    {"I420", DType::U8, 1, {0, 0, 0, opaque}},
-    {"GRAY16_LE", DType::U16, 1, {0, 0, 0, opaque}},
-    {"RGB", DType::U8, 3, {0, 1, 2, opaque}},
-    {"BGR", DType::U8, 3, {2, 1, 0, opaque}},
-    {"RGBA", DType::U8, 4, {0, 1, 2, 3}},
-    {"BGRA", DType::U8, 4, {2, 1, 0, 3}},
-    {"RGBx", DType::U8, 4, {0, 1, 2, opaque}},
-    {"BGRx", DType::U8, 4, {2, 1, 0, opaque}},
-}};
-
-const PixelFormat *find_format(std::string_view name) {
-  for (const PixelFormat &format : pixel_formats)
-    if (format.name == name)
-      return &format;
-  return nullptr;
-}
-
 size_t channels_of(const TDesc &tensor) {
   return tensor.rank() == 4 ? tensor.shape[3] : 1;
 }
 
 // The format whose order of colours the tensor's frames have.
-const PixelFormat &target_format(const PixelFormat &source, const TDesc &tensor) {
+const PictureFormat &target_format(const PictureFormat &source, const TDesc &tensor) {
   const size_t channels = channels_of(tensor);
   if (tensor.media.has_value()) {
-    const PixelFormat *named = find_format(tensor.media->pixel_format);
+    const PictureFormat *named = find_picture_format(tensor.media->pixel_format);
     if (named != nullptr && named->channels == channels && channels > 1)
       return *named;
   }
   if (source.channels == channels)
     return source;
-  return *find_format(channels == 4 ? "RGBA" : channels == 3 ? "RGB" : "GRAY8");
+  return *find_picture_format(channels == 4 ? "RGBA" : channels == 3 ? "RGB" : "GRAY8");
 }
 
-bool same_pixels(const PixelFormat &source, const PixelFormat &target) {
+bool same_pixels(const PictureFormat &source, const PictureFormat &target) {
   return source.channels == target.channels &&
       std::equal(source.colour.begin(), source.colour.begin() + 3, target.colour.begin()) &&
       (target.colour[3] == opaque || source.colour[3] == target.colour[3]);
@@ -139,7 +111,7 @@ void grey_row(const uint8_t *from, uint8_t *to, size_t width) {
 
 using GreyRow = void (*)(const uint8_t *, uint8_t *, size_t);
 
-GreyRow grey_row_of(const PixelFormat &source) {
+GreyRow grey_row_of(const PictureFormat &source) {
   const bool red_first = source.colour[0] == 0;
   if (source.channels == 3)
     return red_first ? grey_row<3, 0, 2> : grey_row<3, 2, 0>;
@@ -149,7 +121,7 @@ GreyRow grey_row_of(const PixelFormat &source) {
 // Reorders colours; from[channel] is 255 where the picture has no alpha.
 template <size_t ToChannels>
 void colour_row(
-    const PixelFormat &source, const PixelFormat &target, const uint8_t *from, uint8_t *to,
+    const PictureFormat &source, const PictureFormat &target, const uint8_t *from, uint8_t *to,
     size_t width) {
   std::array<int, ToChannels> take;
   take.fill(opaque);
@@ -173,7 +145,7 @@ void swap_row(bool opaque_alpha, const uint8_t *from, uint8_t *to, size_t width)
 }
 
 void convert_row(
-    const PixelFormat &source, const PixelFormat &target, const std::byte *from_bytes,
+    const PictureFormat &source, const PictureFormat &target, const std::byte *from_bytes,
     std::byte *to_bytes, size_t width) {
   const auto *from = reinterpret_cast<const uint8_t *>(from_bytes);
   auto *to = reinterpret_cast<uint8_t *>(to_bytes);
@@ -190,7 +162,7 @@ std::string size_text(size_t width, size_t height) {
   return std::to_string(width) + "x" + std::to_string(height);
 }
 
-size_t row_bytes(const PixelFormat &format, size_t width) {
+size_t row_bytes(const PictureFormat &format, size_t width) {
   return width * format.channels * core::size_of(format.dtype);
 }
 
@@ -209,7 +181,7 @@ size_t frame_bytes(const TDesc &tensor) {
 
 void check_picture(const Picture &picture, const TDesc &tensor) {
   const std::string got = picture.format + " " + size_text(picture.width, picture.height);
-  const PixelFormat *source = find_format(picture.format);
+  const PictureFormat *source = find_picture_format(picture.format);
   if (source == nullptr)
     throw std::invalid_argument(
         "expected a picture as GRAY8, GRAY16_LE, RGB, BGR, RGBA, BGRA, "
@@ -236,7 +208,7 @@ void check_picture(const Picture &picture, const TDesc &tensor) {
 }
 
 const std::byte *packed_frame(const Picture &picture, const TDesc &tensor) {
-  const PixelFormat *source = find_format(picture.format);
+  const PictureFormat *source = find_picture_format(picture.format);
   if (source == nullptr || !same_pixels(*source, target_format(*source, tensor)))
     return nullptr;
   const size_t row = row_bytes(*source, picture.width);
@@ -244,8 +216,8 @@ const std::byte *packed_frame(const Picture &picture, const TDesc &tensor) {
 }
 
 void copy_picture(const Picture &picture, const TDesc &tensor, std::byte *to) {
-  const PixelFormat &source = *find_format(picture.format);
-  const PixelFormat &target = target_format(source, tensor);
+  const PictureFormat &source = *find_picture_format(picture.format);
+  const PictureFormat &target = target_format(source, tensor);
   const bool as_it_stands = same_pixels(source, target);
   const size_t to_row = row_bytes(target, picture.width);
   const std::byte *from = picture.planes[0].data;
