@@ -8,7 +8,7 @@ set -eu
 
 packages="
   meson ninja-build ccache pkgconf dpkg-dev g++ clang libclang-rt-dev llvm lld
-  nlohmann-json3-dev libspdlog-dev libgtest-dev libgmock-dev libcli11-dev gemmi-dev
+  nlohmann-json3-dev libspdlog-dev libgtest-dev libgmock-dev libcli11-dev
   libbenchmark-dev libpng-dev libtiff-dev
   libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev
   gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-base-apps

@@ -17,11 +17,7 @@
 #define POCKETFFT_CACHE_SIZE 64
 // Sections are the threads of a graph.
 #define POCKETFFT_NO_MULTITHREADING
-#if defined(HOLOFLOW_POCKETFFT_FROM_GEMMI)
-#include <gemmi/third_party/pocketfft_hdronly.h>
-#else
 #include <pocketfft_hdronly.h>
-#endif
 
 namespace holoflow::tasks {
 
