@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <latch>
 #include <thread>
 
+#include "holoflow/builtin_tasks.hh"
+#include "holoflow/runtime/rim.hh"
 #include "tests/emulated/control.hh"
 #include "tests/emulated/expect_same.hh"
 
@@ -163,6 +166,114 @@ TEST_F(RecordingOnAGpu, ACallThatFailsCostsOneIterationAndNamesItself) {
     }
   }
   EXPECT_GE(failed, 5) << "begin, end, prepare, set_parameters and launch";
+}
+
+namespace {
+
+/// Takes what an Output gives.
+class Collector final : public runtime::IFrameSink {
+public:
+  core::OpResult on_frames(runtime::OutputFrames &&given) override {
+    output.emplace_back(given.data, given.data + given.desc->num_bytes());
+    given.release();
+    return core::OpResult::Ok;
+  }
+  void on_end(bool) override {}
+  void interrupt() noexcept override {}
+
+  std::vector<test::Bytes> output;
+};
+
+/// A graph that is compiled again and again, each time from what was compiled before.
+class Recompiled {
+public:
+  Recompiled() {
+    register_builtin_tasks(registry_);
+    config_.device = CompilerConfig::Device::Cuda;
+    config_.inputs = {{"input", frame}};
+  }
+
+  void compile(const std::string &chain) {
+    compiled_ =
+        runtime::Compiler(registry_, config_)
+            .compile(core::GraphSpec::from_chain(chain, registry_.keys()), std::move(compiled_));
+  }
+  [[nodiscard]] const runtime::CompileReport &report() const { return compiled_->report; }
+
+  /// Some frames through a new scheduler.
+  Recorded run() {
+    Collector sink;
+    dynamic_cast<runtime::IFrameOutput &>(task("output")).set_sink(&sink);
+    auto &input = dynamic_cast<runtime::IFrameInput &>(task("input"));
+    runtime::Scheduler scheduler(compiled_->graph, compiled_->sections, compiled_->resources);
+    scheduler.start();
+    std::vector<float> pixels(frame.num_elements());
+    for (int number = 0; number < frames; ++number) {
+      for (size_t i = 0; i < pixels.size(); ++i)
+        pixels[i] = static_cast<float>((static_cast<size_t>(number) + i) % 97);
+      std::latch read(1);
+      runtime::InputFrames pushed;
+      pushed.data = reinterpret_cast<const std::byte *>(pixels.data());
+      pushed.desc = frame;
+      pushed.release = [&read] { read.count_down(); };
+      EXPECT_EQ(input.push(std::move(pushed)), runtime::IFrameInput::PushResult::Ok);
+      read.wait();
+    }
+    input.end();
+    scheduler.wait();
+    return {std::move(sink.output), scheduler.replays()};
+  }
+
+private:
+  core::ITask &task(const std::string &name) { return *compiled_->resources.tasks.at(name); }
+
+  core::Registry registry_;
+  CompilerConfig config_;
+  std::unique_ptr<runtime::CompilerOutput> compiled_;
+};
+
+std::string two_runs(const std::string &scale) {
+  return "upload ! batchqueue ! affine scale=2 ! sqrt ! batchqueue ! affine scale=" + scale +
+      " ! abs ! batchqueue ! download";
+}
+
+}  // namespace
+
+TEST_F(RecordingOnAGpu, ARestartReplaysWhatTheRunBeforeRecorded) {
+  Recompiled graph;
+  graph.compile(slots);
+  const auto first = graph.run();
+  const auto second = graph.run();
+  EXPECT_EQ(first.replays.at(0).records, 1u);
+  EXPECT_EQ(second.replays.at(0).records, 0u);
+  EXPECT_EQ(second.replays.at(0).misses, 0u);
+  EXPECT_EQ(second.replays.at(0).hits, static_cast<uint64_t>(frames));
+  EXPECT_EQ(second.output, first.output);
+}
+
+TEST_F(RecordingOnAGpu, ACompileKeepsTheRecordingsOfRunsThatStayTheSame) {
+  Recompiled graph;
+  graph.compile(two_runs("3"));
+  const auto first = graph.run();
+  graph.compile(two_runs("5"));
+  EXPECT_EQ(graph.report().kept_tasks, 5u) << "all but the Affine that changed";
+  const auto second = graph.run();
+  ASSERT_EQ(second.replays.size(), 2u);
+  EXPECT_EQ(second.replays[0].misses, 0u) << "kept";
+  EXPECT_EQ(second.replays[1].records, 1u) << "recorded anew";
+  EXPECT_NE(second.output, first.output);
+  graph.compile(two_runs("3"));
+  EXPECT_EQ(graph.run().output, first.output);
+}
+
+TEST_F(RecordingOnAGpu, ACompileDropsRecordingsWhoseTasksAreMadeAnew) {
+  Recompiled graph;
+  graph.compile(slots);
+  (void)graph.run();
+  const auto alive = control()->live_recordings();
+  graph.compile(
+      "upload ! batchqueue target_capacity=4 ! affine scale=7 ! abs ! batchqueue ! download");
+  EXPECT_LT(control()->live_recordings(), alive);
 }
 
 }  // namespace holoflow::emulated
