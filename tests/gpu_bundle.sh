@@ -48,7 +48,7 @@ copy_project() {
   (cd "$tree" && find tests examples -type f -executable -not -path 'tests/shared_cudart/*' \
     -exec cp --parents {} "../../$bundle/" \; 2>/dev/null) || true
   # Nothing in these asks for a GPU.
-  rm -f "$bundle"/tests/test_{core,measuring}
+  rm -f "$bundle"/tests/test_{core,measuring,shim}
   find "$bundle" -type f -exec strip --strip-unneeded {} \;
   # What tests and examples read.
   find examples tests -type f \( -name '*.json' -o -name '*.py' -o -name '*.sh' -o -name '*.npy' \

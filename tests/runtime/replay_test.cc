@@ -65,8 +65,10 @@ Result run_chain(
   auto runner = GraphRunner::from_spec(what.graph, config);
   std::jthread feeder([&] {
     for (int number = 0; number < frames; ++number) {
-      const auto bytes = frame_bytes(tensor, seed + static_cast<uint64_t>(number));
-      if (!runner.push("input", bytes.data(), tensor))
+      // The graph reads the memory after push() has returned.
+      const auto bytes = std::make_shared<std::vector<std::byte>>(
+          frame_bytes(tensor, seed + static_cast<uint64_t>(number)));
+      if (!runner.push("input", bytes->data(), tensor, {}, [bytes] {}))
         break;
     }
     runner.end();
@@ -110,7 +112,7 @@ const Case cases[] = {
     {"Abs", "abs ! affine"},
     {"AbsSquared", "fft2 ! abssquared"},
     {"Affine", "affine scale=2 ! affine offset=1"},
-    {"Clip", "clip min=-3 max=4 ! affine"},
+    {"Clip", "clip lo=-3 hi=4 ! affine"},
     {"Conversion", "conversion target=F32 ! affine", &pixels},
     {"Conversion", "affine ! conversion target=U8 strategy=Scaled"},
     {"Copy", "copy ! affine"},
@@ -126,11 +128,11 @@ const Case cases[] = {
     {"IRFFT", "rfft ! irfft ! affine"},
     {"IRFFT2", "rfft2 ! irfft2 ! affine"},
     {"Log1p", "abs ! log1p"},
-    {"Max", "affine ! max axis=1"},
-    {"Mean", "affine ! mean axis=0", &stack},
-    {"Mean", "affine ! mean axis=2"},
+    {"Max", "affine ! max axis=1 keepdims=true"},
+    {"Mean", "affine ! mean axis=0 keepdims=true", &stack},
+    {"Mean", "affine ! mean axis=2 keepdims=true"},
     {"Memcpy", "memcpy target=Device ! affine"},
-    {"Min", "affine ! min axis=-1"},
+    {"Min", "affine ! min axis=-1 keepdims=true"},
     {"Normalize", "affine ! normalize"},
     {"RFFT", "rfft ! abs"},
     {"RFFT", "rfft ! abs", &prime},
@@ -197,7 +199,7 @@ TEST(Replay, EverySynchronousTypeIsAmongTheCases) {
 TEST(Replay, FramesFromTheApplicationAndBackInOneSectionOnCuda) {
   if (!have_gpu())
     GTEST_SKIP() << "no GPU";
-  for (const char *tasks : {"affine scale=2 ! sqrt", "fft2 ! abs", "normalize ! clip max=0.5"})
+  for (const char *tasks : {"affine scale=2 ! sqrt", "fft2 ! abs", "normalize ! clip hi=0.5"})
     expect_same(std::string("upload ! ") + tasks + " ! download", reals);
   expect_same("upload ! conversion target=F32 ! affine scale=2 ! download", pixels);
 }
@@ -235,7 +237,7 @@ namespace {
 std::string random_tasks(std::mt19937 &random, int least, int most) {
   const char *tasks[] = {
       "affine scale=0.5 offset=2",
-      "clip min=-50 max=60",
+      "clip lo=-50 hi=60",
       "abs",
       "normalize lo=-1 hi=9",
       "fftshift",
@@ -282,7 +284,7 @@ TEST(Replay, SoakWithRandomParamsSlotsAndCompilesOnCuda) {
   uint64_t came = 0;
   for (uint64_t round = 0; came < soak_frames() && !testing::Test::HasFailure(); ++round) {
     const auto chain = "upload ! batchqueue target_capacity=" + number(1, 9) +
-        " ! affine scale=" + number(1, 5) + " ! clip max=" + number(1, 400) +
+        " ! affine scale=" + number(1, 5) + " ! clip hi=" + number(1, 400) +
         " ! affine offset=" + number(-9, 9) +
         " ! abs ! batchqueue target_capacity=" + number(1, 9) + " ! download";
     const int frames = std::uniform_int_distribution(1, 4000)(random);
