@@ -51,7 +51,7 @@ copy_project() {
   rm -f "$bundle"/tests/test_{core,measuring,shim}
   find "$bundle" -type f -exec strip --strip-unneeded {} \;
   # What tests and examples read.
-  find examples tests -type f \( -name '*.json' -o -name '*.py' -o -name '*.sh' -o -name '*.npy' \
+  find examples tests -type f -not -path 'tests/fuzz/*' -not -path 'tests/tools/*' \( -name '*.json' -o -name '*.py' -o -name '*.sh' -o -name '*.npy' \
     -o -name '*.png' \) -exec cp --parents {} "$bundle/source/" \;
   cp tests/support/gpu_bundle_run.sh "$bundle/run.sh"
 }

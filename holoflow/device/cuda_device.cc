@@ -282,7 +282,10 @@ void CudaDevice::begin_recording(cudaStream_t stream) {
 std::unique_ptr<RecordedWork> CudaDevice::end_recording(
     cudaStream_t stream, std::vector<RecordedMemory> memory) {
   cudaGraph_t graph = nullptr;
-  check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  if (const auto code = cudaStreamEndCapture(stream, &graph); code != cudaSuccess) {
+    abandon_recording(stream);  // where the call itself has failed it still records
+    fail(code, "cudaStreamEndCapture");
+  }
   return std::make_unique<CudaRecordedWork>(*this, graph, std::move(memory));
 }
 

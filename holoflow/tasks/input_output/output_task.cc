@@ -136,10 +136,11 @@ OpResult OutputTask::emit_frames(SlotPool::Slot *slot, std::byte *data) {
   return result;
 }
 
-// The windows over the end of a padded batch have no frame that did not leave before.
+// The windows over the end of a padded batch have no frame that did not leave before. A tensor
+// without frames always leaves.
 OpResult OutputTask::emit_whole(SlotPool::Slot *slot, std::byte *data) {
   pool_->lend(slot, 1);
-  bool any_new = false;
+  bool any_new = slot->records.empty();
   for (const core::FrameRecord &record : slot->records)
     any_new = take_note(record) || any_new;
   if (!any_new) {
