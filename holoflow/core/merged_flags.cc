@@ -17,8 +17,14 @@ void MergedFlags::add(uint32_t flags) {
 }
 
 uint32_t MergedFlags::value() const {
-  const auto &seen = frames_.some ? frames_ : padding_;
-  return seen.some ? (seen.of_any & kept_of_any) | (seen.of_all & ~kept_of_any) : FrameRecord::None;
+  if (!frames_.some)
+    return padding_.some ? merged(padding_) : uint32_t{FrameRecord::None};
+  const bool has_padding = padding_.some || (frames_.of_any & shows_padding) != 0;
+  return (merged(frames_) & ~shows_padding) | (has_padding ? shows_padding : 0);
+}
+
+uint32_t MergedFlags::merged(const Seen &seen) {
+  return (seen.of_any & kept_of_any) | (seen.of_all & ~kept_of_any);
 }
 
 }  // namespace holoflow::core

@@ -8,12 +8,16 @@
 
 namespace holoflow::core {
 
+/// Besides the public flags, within a graph only: some of the frames are padding, not all. An
+/// Output leaves out what shows padding and no frame that is new, and takes the flag away.
+inline constexpr uint32_t shows_padding = uint32_t{1} << 31;
+
 /// Flags of a record that stands for every frame added.
 ///
 ///   Discontinuity, Corrupted   of any frame: one such frame is in the result
 ///   Gap                        of all frames: a result that shows one real frame is no gap
 ///   Padding                    of all frames; padding beside real frames does not count at all,
-///                              as it repeats one of them
+///                              as it repeats one of them, but for shows_padding
 class MergedFlags {
 public:
   void add(uint32_t flags);
@@ -26,6 +30,8 @@ private:
     uint32_t of_all = ~uint32_t{0};
     bool some = false;
   };
+  static uint32_t merged(const Seen &seen);
+
   Seen frames_, padding_;
 };
 

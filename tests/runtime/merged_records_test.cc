@@ -67,12 +67,15 @@ TEST(MergedRecords, AreAGapOnlyWhereEveryFrameIsOne) {
   EXPECT_EQ(merged_flags({FrameRecord::Gap, FrameRecord::Gap}), FrameRecord::Gap);
 }
 
-TEST(MergedRecords, DoNotSeePaddingBesideFrames) {
+TEST(MergedRecords, OnlyMarkPaddingBesideFrames) {
   const uint32_t padding = FrameRecord::Padding | FrameRecord::Corrupted;
   const auto record = merged(frames_with({0, FrameRecord::Gap, padding}));
-  EXPECT_EQ(record.flags, FrameRecord::None);
+  EXPECT_EQ(record.flags, core::shows_padding);
   EXPECT_EQ(record.sequence, 1u);
-  EXPECT_EQ(merged_flags({FrameRecord::Gap, FrameRecord::Padding}), FrameRecord::Gap);
+  EXPECT_EQ(
+      merged_flags({FrameRecord::Gap, FrameRecord::Padding}),
+      FrameRecord::Gap | core::shows_padding);
+  EXPECT_EQ(merged_flags({core::shows_padding, 0}), core::shows_padding);
 }
 
 TEST(MergedRecords, ArePaddingWhereEveryFrameIs) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Output called as the scheduler calls it, in front of a sink that keeps what it gets.
+#include "holoflow/core/merged_flags.hh"
 #include "holoflow/tasks/input_output/output_task.hh"
 
 #include <gmock/gmock.h>
@@ -189,13 +190,25 @@ TEST(Output, KeepsATensorWholeWithOneRecordOrWhenTold) {
   told.sink.give_back(0);
 }
 
-TEST(Output, EmitsNoWholeTensorWithoutAFrameThatDidNotLeaveBefore) {
+TEST(Output, GivesATensorThatShowsFramesAgain) {
+  OutputDriver delayed(grey(1, 1, 1));
+  delayed.task->set_split(false);
+  for (const uint64_t sequence : {0, 1, 0, 1, 2})
+    ASSERT_EQ(delayed.iterate({numbered(sequence)}), OpResult::Ok);
+  EXPECT_EQ(delayed.sink.got.size(), 5u);
+  for (size_t i = 0; i < delayed.sink.got.size(); ++i)
+    delayed.sink.give_back(i);
+}
+
+TEST(Output, LeavesOutAWholeTensorWithPaddingAndNoFrameThatDidNotLeaveBefore) {
   // What the windows over the end of a padded batch bring: one record each, or all of theirs.
   OutputDriver merged(grey(1, 1, 1)), whole(grey(3, 1, 1));
   merged.task->set_split(false);
   whole.task->set_split(false);
-  for (const uint64_t sequence : {3, 4, 5, 6, 6, 6})
+  for (const uint64_t sequence : {3, 4, 5})
     ASSERT_EQ(merged.iterate({numbered(sequence)}), OpResult::Ok);
+  for (const uint64_t sequence : {6, 6, 6})
+    ASSERT_EQ(merged.iterate({numbered(sequence, core::shows_padding)}), OpResult::Ok);
   ASSERT_EQ(merged.iterate({numbered(6, FrameRecord::Padding)}), OpResult::Ok);
   const auto padding = numbered(3, FrameRecord::Padding);
   ASSERT_EQ(whole.iterate({numbered(1), numbered(2), numbered(3)}), OpResult::Ok);
@@ -204,6 +217,7 @@ TEST(Output, EmitsNoWholeTensorWithoutAFrameThatDidNotLeaveBefore) {
   std::vector<uint64_t> seen;
   for (size_t i = 0; i < merged.sink.got.size(); ++i) {
     seen.push_back(merged.sink.got[i].records[0].sequence);
+    EXPECT_EQ(merged.sink.got[i].records[0].flags, core::FrameRecord::None);
     merged.sink.give_back(i);
   }
   EXPECT_THAT(seen, ElementsAre(3, 4, 5, 6));

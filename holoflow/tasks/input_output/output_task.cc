@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "holoflow/core/merged_flags.hh"
 #include "holoflow/tasks/input_output/frame_layout.hh"
 #include "holoflow/tasks/transfer/strided_copy.hh"
 
@@ -127,6 +128,7 @@ OpResult OutputTask::emit_frames(SlotPool::Slot *slot, std::byte *data) {
   pool_->lend(slot, records.size());
   OpResult result = OpResult::Ok;
   for (size_t frame = 0; frame < records.size(); ++frame) {
+    slot->records[frame].flags &= ~core::shows_padding;
     if (result != OpResult::Ok || !take_note(records[frame])) {
       SlotPool::end_use(slot);
       continue;
@@ -136,14 +138,18 @@ OpResult OutputTask::emit_frames(SlotPool::Slot *slot, std::byte *data) {
   return result;
 }
 
-// The windows over the end of a padded batch have no frame that did not leave before. A tensor
-// without frames always leaves.
+// The windows over the end of a padded batch have no frame that did not leave before. Any other
+// tensor leaves, even where it shows frames again.
 OpResult OutputTask::emit_whole(SlotPool::Slot *slot, std::byte *data) {
   pool_->lend(slot, 1);
-  bool any_new = slot->records.empty();
-  for (const core::FrameRecord &record : slot->records)
+  bool any_new = false, any_padding = false;
+  for (core::FrameRecord &record : slot->records) {
     any_new = take_note(record) || any_new;
-  if (!any_new) {
+    any_padding =
+        any_padding || (record.flags & (core::FrameRecord::Padding | core::shows_padding)) != 0;
+    record.flags &= ~core::shows_padding;
+  }
+  if (any_padding && !any_new) {
     SlotPool::end_use(slot);
     return OpResult::Ok;
   }
