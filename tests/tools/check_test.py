@@ -155,6 +155,18 @@ class Check(CommandTest):
         self.assertEqual(self.bad("check", "copy", "--like", "no.npy"),
                          [f'--like no.npy: "no.npy": there is no such file; looked for "{folder}/no.npy"'])
 
+    def test_of_very_many_faults_some_are_listed_and_the_rest_is_counted(self):
+        name = "n" * 1000
+        edges = [f"{name}{i} -> out" for i in range(500)]
+        graph = self.folder / "bad.json"
+        graph.write_text(json.dumps({
+            "nodes": {"in": {"type": "Input"}, "out": {"type": "Output"}}, "edges": edges}))
+        lines = self.bad("check", graph, "--caps", GREY)
+        self.assertEqual(len(lines), 51)
+        # An unknown node for each edge, and a second producer of "out:0" for each but the first.
+        self.assertEqual(lines[-1], "and 949 more")
+        self.assertLess(max(len(line) for line in lines), 1000)
+
     def test_several_inputs_are_named(self):
         graph = json.dumps({"nodes": {"a": {"type": "Input"}, "b": {"type": "Input"},
                                       "add": {"type": "Add"}, "o": {"type": "Output"}},
