@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Reasons of faults: what programs may rely on, whatever the sentences say.
 #include <algorithm>
+#include <limits>
 
 #include "compile_fixture.hh"
 #include "holoflow/builtin_tasks.hh"
