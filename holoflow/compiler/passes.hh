@@ -87,8 +87,9 @@ void partition_sections(Plan &plan);
 void assign_streams(Plan &plan);
 
 /// Which nodes keep their previous task: same name, type and interface, and a factory whose tasks
-/// can be updated. Called by the driver before pass 10.
-/// Reads: graph, previous.  Writes: reuse.tasks.
+/// can be updated; or a task that keeps nothing and of which nothing changed. Called by the driver
+/// before pass 10.
+/// Reads: graph, section_of, previous.  Writes: reuse.tasks, reuse.kept.
 void find_updates(Plan &plan);
 
 /// 11. Creates the tasks of all other nodes.

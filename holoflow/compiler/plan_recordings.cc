@@ -236,7 +236,8 @@ std::map<std::string, std::shared_ptr<runtime::RunExecutables>> keep_recordings(
         names.push_back(plan.graph.nodes[node].spec.name);
       }
       const auto found = previous.recordings.find(names.front());
-      if (all_go_on && found != previous.recordings.end() && found->second->nodes == names)
+      if (all_go_on && found != previous.recordings.end() && found->second->nodes == names &&
+          found->second->key == run.key)
         kept.emplace(names.front(), std::move(found->second));
     }
   return kept;

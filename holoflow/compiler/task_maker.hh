@@ -50,7 +50,7 @@ private:
   std::vector<Sides> sides_;  // by node
 };
 
-/// Whether the factory's tasks may be updated; those of this library are always made anew.
+/// Whether the factory's tasks may be updated; those of this library are kept or made anew.
 [[nodiscard]] bool can_update(const core::ITaskFactory &factory);
 
 }  // namespace holoflow::compiler

@@ -21,6 +21,7 @@ namespace holoflow::runtime {
 /// and, where nothing about the run changes, the compile.
 struct RunExecutables {
   std::vector<std::string> nodes;  ///< of the run, in order
+  std::string key;  ///< of its definition, which says too which slots share memory
   cudaStream_t stream = nullptr;
   std::vector<std::byte *> fixed;  ///< addresses of the memory that does not move
   std::vector<std::unique_ptr<RecordedWork>> list;

@@ -46,6 +46,7 @@ void SectionParts::make_recording(Step &run, const RecordedRun &plan, ExecResour
   if (executables == nullptr)
     executables = std::make_shared<RunExecutables>();
   executables->nodes = std::move(names);
+  executables->key = plan.key;
   run.recording =
       &recordings.emplace_back(section, plan, *device, std::move(memory), executables, place);
   for (const auto &member : run.members)
