@@ -103,7 +103,7 @@ public:
         if (!as_it_stands)
           convert_frame(frame, raw.get(), tensor, data.get());
         if (!runner_.push(input, data.get(), tensor, {}, [data] {})) {
-          report_unused(input, reader, pushed);
+          count_unused(input, reader, pushed);
           break;
         }
         frames_in_ += 1;
@@ -134,6 +134,12 @@ public:
   /// What the threads left, once they have ended.
   void conclude(TransferResult &result) {
     result.error = error_.get();
+    if (result.error == nullptr)  // after an error everything under way is dropped
+      report_dropped();
+    for (const auto &[input, frames] : unused_)
+      unread_.push_back(
+          (frames ? count_frames(*frames) : std::string("the rest")) + " of the file of input \"" +
+          input + "\" not used: the nodes after it ended, because another input has fewer frames");
     result.unread = std::move(unread_);
     result.losses = std::move(remarks_);
     result.frames_in = frames_in_;
@@ -153,13 +159,40 @@ private:
   }
 
   /// The nodes after the input have ended, because another path to them has.
-  void report_unused(const std::string &input, const FrameReader &reader, size_t pushed) {
+  void count_unused(const std::string &input, const FrameReader &reader, size_t pushed) {
     const auto total = reader.total();
-    report(
-        unread_,
-        (total && *total > pushed ? count_frames(*total - pushed) : std::string("the rest")) +
-            " of the file of input \"" + input +
-            "\" not used: the nodes after it ended, because another input has fewer frames");
+    const std::lock_guard lock(mutex_);
+    unused_[input] = total ? std::optional(std::max(*total, pushed) - pushed) : std::nullopt;
+  }
+
+  /// Sentences for the nodes that dropped frames. What the end of another input left in an Input
+  /// is as unused as what was not pushed: how far each got is chance, their sum is not.
+  void report_dropped() {
+    for (const auto &[node, ledger] : runner_.scheduler().ledger())
+      for (const auto &[reason, count] : ledger.dropped) {
+        const bool by_another_end = reason == "consumer-ended" || reason == "stopped";
+        // With several files it is one that ended before the others.
+        const bool by_another_input = by_another_end && tensors.size() > 1;
+        if (by_another_input && tensors.contains(node)) {
+          auto &unused = unused_.try_emplace(node, 0).first->second;
+          if (unused)
+            *unused += count;
+        } else {
+          (by_another_input ? unread_ : remarks_).push_back(sentence_of(node, reason, count));
+        }
+      }
+  }
+  static std::string sentence_of(
+      const std::string &node, const std::string &reason, uint64_t count) {
+    const auto text = count_frames(count) + " dropped by queues: ";
+    if (reason == "flush")
+      return text + "the last window of node \"" + node + "\" was not complete";
+    if (reason == "consumer-ended")
+      return text + "node \"" + node +
+          "\" still had them when another path to the nodes after it ended";
+    if (reason == "stopped")
+      return text + "the nodes after \"" + node + "\" ended before all of their inputs came";
+    return text + "node \"" + node + "\", " + reason;
   }
 
   void fail(std::exception_ptr error) {
@@ -195,32 +228,13 @@ private:
 
   runtime::GraphRunner &runner_;
   FirstError error_;
-  std::mutex mutex_;  // guards unread_ and remarks_
+  std::mutex mutex_;  // guards unread_, remarks_ and unused_
   std::vector<std::string> unread_, remarks_;
+  std::map<std::string, std::optional<size_t>> unused_;  ///< frames of each Input, where counted
   std::atomic<size_t> frames_in_ = 0;
   std::map<std::string, size_t> frames_of_output_;  // a thread changes its own number only
   Progress progress_;
 };
-
-/// Sentences for the nodes that dropped frames.
-void report_dropped(runtime::GraphRunner &runner, bool one_input, TransferResult &result) {
-  for (const auto &[node, ledger] : runner.scheduler().ledger())
-    for (const auto &[reason, count] : ledger.dropped) {
-      const bool by_another_end = reason == "consumer-ended" || reason == "stopped";
-      auto text = count_frames(count) + " dropped by queues: ";
-      if (reason == "flush")
-        text += "the last window of node \"" + node + "\" was not complete";
-      else if (reason == "consumer-ended")
-        text +=
-            "node \"" + node + "\" still had them when another path to the nodes after it ended";
-      else if (reason == "stopped")
-        text += "the nodes after \"" + node + "\" ended before all of their inputs came";
-      else
-        text += "node \"" + node + "\", " + reason;
-      // With several files it is one that ended before the others.
-      (by_another_end && !one_input ? result.unread : result.losses).push_back(std::move(text));
-    }
-}
 
 }  // namespace
 
@@ -247,8 +261,6 @@ TransferResult transfer_frames(
     transfer.guard([&] { record.finish(); });
     transfer.conclude(result);
   }
-  if (result.error == nullptr)  // after an error everything under way is dropped
-    report_dropped(runner, readers.size() == 1, result);
   return result;
 }
 

@@ -74,6 +74,19 @@ struct Dimensions {
   X(cudaGraphExecUpdate, (void *executable, void *graph, void *result), \
     (executable, graph, result)) \
   X(cudaGraphLaunch, (void *executable, void *stream), (executable, stream)) \
+  X(cudaGraphGetNodes, (void *graph, void **nodes, size_t *count), (graph, nodes, count)) \
+  X(cudaGraphGetEdges, (void *graph, void **from, void **to, void *data, size_t *count), \
+    (graph, from, to, data, count)) \
+  X(cudaGraphNodeGetType, (void *node, int *type), (node, type)) \
+  X(cudaGraphMemcpyNodeGetParams, (void *node, void *parameters), (node, parameters)) \
+  X(cudaGraphMemsetNodeGetParams, (void *node, void *parameters), (node, parameters)) \
+  X(cudaGraphExecMemcpyNodeSetParams1D, \
+    (void *executable, void *node, void *to, const void *from, size_t bytes, int kind), \
+    (executable, node, to, from, bytes, kind)) \
+  X(cudaGraphExecMemsetNodeSetParams, (void *executable, void *node, const void *parameters), \
+    (executable, node, parameters)) \
+  X(cudaGraphDestroy, (void *graph), (graph)) \
+  X(cudaGraphExecDestroy, (void *executable), (executable)) \
   X(cudaMemPoolCreate, (void **pool, const void *properties), (pool, properties)) \
   X(cudaMemPoolDestroy, (void *pool), (pool)) \
   X(cudaPointerGetAttributes, (void *attributes, const void *memory), (attributes, memory)) \
@@ -81,6 +94,16 @@ struct Dimensions {
   X(cudaGetDeviceProperties, (void *properties, int device), (properties, device)) \
   X(cudaGetDevice, (int *device), (device)) \
   X(cudaSetDevice, (int device), (device))
+
+// Functions of the driver that are asked for by name, with cudaGetDriverEntryPointByVersion.
+#define HOLOFLOW_COUNTED_DRIVER_FUNCTIONS(X) \
+  X(cuGraphKernelNodeGetParams, (void *node, void *parameters), (node, parameters)) \
+  X(cuGraphExecKernelNodeSetParams, (void *executable, void *node, const void *parameters), \
+    (executable, node, parameters)) \
+  X(cuFuncGetParamInfo, (void *function, size_t index, size_t *offset, size_t *bytes), \
+    (function, index, offset, bytes)) \
+  X(cuKernelGetParamInfo, (void *kernel, size_t index, size_t *offset, size_t *bytes), \
+    (kernel, index, offset, bytes))
 
 // Those that create something and those that give it back: X(name, what).
 #define HOLOFLOW_CREATING_FUNCTIONS(X) \
@@ -93,11 +116,15 @@ struct Dimensions {
   X(cudaHostAlloc, HostMemory) \
   X(cudaStreamCreateWithFlags, Streams) \
   X(cudaEventCreateWithFlags, Events) \
-  X(cudaMemPoolCreate, Pools)
+  X(cudaMemPoolCreate, Pools) \
+  X(cudaStreamEndCapture, Graphs) \
+  X(cudaGraphInstantiate, Executables)
 #define HOLOFLOW_RETURNING_FUNCTIONS(X) \
   X(cudaFree, DeviceMemory) \
   X(cudaFreeAsync, DeviceMemory) \
   X(cudaFreeHost, HostMemory) \
   X(cudaStreamDestroy, Streams) \
   X(cudaEventDestroy, Events) \
-  X(cudaMemPoolDestroy, Pools)
+  X(cudaMemPoolDestroy, Pools) \
+  X(cudaGraphDestroy, Graphs) \
+  X(cudaGraphExecDestroy, Executables)

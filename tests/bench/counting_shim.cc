@@ -30,25 +30,27 @@ namespace {
 enum Counted : int {
 #define HOLOFLOW_ENUMERATOR(name, parameters, arguments) Counted_##name,
   HOLOFLOW_COUNTED_FUNCTIONS(HOLOFLOW_ENUMERATOR)
+      HOLOFLOW_COUNTED_DRIVER_FUNCTIONS(HOLOFLOW_ENUMERATOR)
 #undef HOLOFLOW_ENUMERATOR
-      counted_functions,
+          Counted_cudaGetDriverEntryPointByVersion,
+  counted_functions,
   Counted_malloc = counted_functions,
   Counted_malloc_in_cuda,
   counted_names
 };
-enum Thing : int { DeviceMemory, HostMemory, Streams, Events, Pools, things };
-constexpr const char *thing_names[things] = {
-    "device memory", "host memory", "streams", "events", "pools"};
+enum Thing : int { DeviceMemory, HostMemory, Streams, Events, Pools, Graphs, Executables, things };
+constexpr const char *thing_names[things] = {"device memory", "host memory", "streams",    "events",
+                                             "pools",         "graphs",      "executables"};
 
 constexpr int nothing = -1;
 constexpr int any_function = -2;
 
 constexpr const char *names[counted_names] = {
 #define HOLOFLOW_NAME(name, parameters, arguments) #name,
-    HOLOFLOW_COUNTED_FUNCTIONS(HOLOFLOW_NAME)
+    HOLOFLOW_COUNTED_FUNCTIONS(HOLOFLOW_NAME) HOLOFLOW_COUNTED_DRIVER_FUNCTIONS(HOLOFLOW_NAME)
 #undef HOLOFLOW_NAME
-        "malloc",
-    "malloc in CUDA"};
+        "cudaGetDriverEntryPointByVersion",
+    "malloc", "malloc in CUDA"};
 
 /// A cache line each, so that threads that count do not slow each other down.
 struct alignas(64) Counter {
@@ -229,6 +231,47 @@ int index_of(const char *name) {
     return call(Counted_##name, #name, real HOLOFLOW_UNPACK arguments); \
   }
 HOLOFLOW_COUNTED_FUNCTIONS(HOLOFLOW_FORWARD)
+
+namespace {
+
+// What the driver's functions are replaced by; a failure of theirs is no error of the runtime.
+#define HOLOFLOW_STAND_IN(name, parameters, arguments) \
+  std::atomic<int(*) parameters> real_##name = nullptr; \
+  int name parameters { \
+    const int error_before = last_error; \
+    const int result = call(Counted_##name, #name, real_##name HOLOFLOW_UNPACK arguments); \
+    last_error = error_before; \
+    return result; \
+  }
+HOLOFLOW_COUNTED_DRIVER_FUNCTIONS(HOLOFLOW_STAND_IN)
+
+/// Stands in front of the driver's function `symbol` where it is a counted one.
+void stand_in_front(const char *symbol, void **function) {
+#define HOLOFLOW_REPLACE(name, parameters, arguments) \
+  if (std::strcmp(symbol, #name) == 0) { \
+    int(*real) parameters = nullptr; \
+    std::memcpy(&real, function, sizeof(real)); \
+    real_##name = real; \
+    int(*const mine) parameters = name; \
+    std::memcpy(function, &mine, sizeof(mine)); \
+    return; \
+  }
+  HOLOFLOW_COUNTED_DRIVER_FUNCTIONS(HOLOFLOW_REPLACE)
+}
+
+}  // namespace
+
+HOLOFLOW_EXPORT int cudaGetDriverEntryPointByVersion(
+    const char *symbol, void **function, unsigned version, unsigned long long flags, void *found) {
+  static std::atomic<int (*)(const char *, void **, unsigned, unsigned long long, void *)> real =
+      nullptr;
+  const int result = call(
+      Counted_cudaGetDriverEntryPointByVersion, "cudaGetDriverEntryPointByVersion", real, symbol,
+      function, version, flags, found);
+  if (result == 0 && depth == 0 && *function != nullptr)
+    stand_in_front(symbol, function);
+  return result;
+}
 
 // What <<<>>> becomes since CUDA 13.
 HOLOFLOW_EXPORT int __cudaLaunchKernel(

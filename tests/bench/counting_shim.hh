@@ -11,9 +11,10 @@ extern "C" {
 /// All counts become 0, and nothing is to fail.
 void holoflow_shim_reset();
 
-/// Calls of a CUDA function by name ("cudaLaunchKernel" counts <<<>>> too); "malloc": allocations
-/// of host memory by any thread and any function; "malloc in CUDA": those of them that a counted
-/// CUDA function made. 0 for other names.
+/// Calls of a CUDA function by name, those of the driver that were asked for by name included
+/// ("cudaLaunchKernel" counts <<<>>> too); "malloc": allocations of host memory by any thread and
+/// any function; "malloc in CUDA": those of them that a counted CUDA function made. 0 for other
+/// names.
 unsigned long holoflow_shim_count(const char *name);
 
 /// Calls of all CUDA functions.
@@ -39,6 +40,7 @@ void holoflow_shim_fail_from(unsigned long nth, int error_code);
 const char *holoflow_shim_failed();
 
 /// What the counted functions have created and not given back since the process began: "device
-/// memory", "host memory", "streams", "events" or "pools". 0 for other words.
+/// memory", "host memory", "streams", "events", "pools", "graphs" or "executables". 0 for other
+/// words.
 long holoflow_shim_alive(const char *what);
 }

@@ -81,7 +81,10 @@ bool is_forbidden(std::string_view name) {
   return name == "malloc" || name.starts_with("cudaMalloc") || name.starts_with("cudaHost") ||
       name.starts_with("cudaFree") || name.starts_with("cudaGraphInstantiate") ||
       name == "cudaStreamSynchronize" || name == "cudaDeviceSynchronize" || name == "cudaMemcpy" ||
-      name.find("Create") != std::string_view::npos;
+      name.find("Create") != std::string_view::npos ||
+      name.find("Capture") != std::string_view::npos ||
+      // Recorded work is read once; from then on only what moves is set.
+      (name.find("Graph") != std::string_view::npos && name.find("Get") != std::string_view::npos);
 }
 
 struct Work {

@@ -64,6 +64,37 @@ TEST(MovingWords, NothingChangesWhereNothingMoves) {
   EXPECT_THAT(moving.move(same), IsEmpty());
 }
 
+// Probes in every byte that is no address into memory that moves, and in the image of an operation
+// without any: whoever wrote what is static would write over them.
+TEST(MovingWords, AMoveWritesAddressesAndNothingElse) {
+  constexpr uint64_t probe = 0xfeedfacecafebeef;
+  const auto record = [](uint64_t in, uint64_t out) {
+    return MovingWords(
+        {image({in + 0x10, 1, 2, out}), image({3, 4}), image({5, in})}, memory(in, out));
+  };
+  auto moving = record(input, output);
+  EXPECT_EQ(moving.learn(record(other_input, other_output)), "");
+  const auto plant = [&](size_t operation, size_t word) {
+    std::memcpy(moving.image(operation) + word * sizeof(probe), &probe, sizeof(probe));
+  };
+  plant(0, 1), plant(0, 2), plant(1, 0), plant(1, 1), plant(2, 0);
+  for (uint64_t frame = 1; frame <= 100; ++frame) {
+    const auto in = input + frame * 0x100, out = output + (frame / 2) * 0x200;
+    const std::vector<std::byte *> now = {at(in), at(out)};
+    ASSERT_TRUE(moving.can_follow(now));
+    EXPECT_THAT(moving.move(now), ElementsAre(0, 2)) << "operation 1 holds no address";
+    EXPECT_THAT(words(moving, 0, 4), ElementsAre(in + 0x10, probe, probe, out));
+    EXPECT_THAT(words(moving, 1, 2), ElementsAre(probe, probe));
+    EXPECT_THAT(words(moving, 2, 2), ElementsAre(probe, in));
+  }
+  // Nor where only one of them moves.
+  plant(0, 0), plant(2, 1);
+  const std::vector<std::byte *> now = {at(input + 100 * 0x100), at(output)};
+  EXPECT_THAT(moving.move(now), ElementsAre(0));
+  EXPECT_THAT(words(moving, 0, 4), ElementsAre(probe, probe, probe, output));
+  EXPECT_THAT(words(moving, 2, 2), ElementsAre(probe, probe));
+}
+
 TEST(MovingWords, LearnsOneMemoryAfterTheOther) {
   auto moving = recorded(input, output);
   EXPECT_EQ(moving.learn(recorded(other_input, output)), "");

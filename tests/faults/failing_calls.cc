@@ -42,7 +42,8 @@ constexpr uint64_t fewest_attempts = 24;
 
 std::map<std::string, long> alive() {
   std::map<std::string, long> result;
-  for (const char *what : {"device memory", "host memory", "streams", "events", "pools"})
+  for (const char *what :
+       {"device memory", "host memory", "streams", "events", "pools", "graphs", "executables"})
     result[what] = shim().alive(what);
   return result;
 }

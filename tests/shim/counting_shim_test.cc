@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -61,6 +62,29 @@ TEST_F(CountingShim, FunctionThatTheRuntimeLacksIsAnError) {
   EXPECT_NE(cudaGraphLaunch(nullptr, nullptr), 0);
   EXPECT_NE(cudaGetLastError(), 0);
   EXPECT_EQ(holoflow_shim_count("cudaGraphLaunch"), 1u);
+}
+
+TEST_F(CountingShim, CountsAndFailsFunctionsOfTheDriverThatAreAskedForByName) {
+  void *found = nullptr;
+  ASSERT_EQ(cudaGetDriverEntryPointByVersion("cuFuncGetParamInfo", &found, 12040, 0, nullptr), 0);
+  EXPECT_EQ(found, nullptr);
+  const char *name = "cuGraphExecKernelNodeSetParams";
+  ASSERT_EQ(cudaGetDriverEntryPointByVersion(name, &found, 12040, 0, nullptr), 0);
+  int (*set_parameters)(void *, void *, const void *) = nullptr;
+  std::memcpy(&set_parameters, &found, sizeof(found));
+  ASSERT_NE(set_parameters, nullptr);
+
+  const int before = fake_cudart_calls();
+  EXPECT_EQ(set_parameters(nullptr, nullptr, nullptr), 0);
+  EXPECT_EQ(fake_cudart_calls(), before + 1);
+  EXPECT_EQ(holoflow_shim_count(name), 1u);
+  EXPECT_EQ(holoflow_shim_count("cudaGetDriverEntryPointByVersion"), 2u);
+
+  ASSERT_TRUE(holoflow_shim_fail(name, 1, invalid_value));
+  EXPECT_EQ(set_parameters(nullptr, nullptr, nullptr), invalid_value);
+  EXPECT_EQ(cudaGetLastError(), 0) << "it is no error of the runtime";
+  EXPECT_EQ(fake_cudart_calls(), before + 1) << "the failing call must not arrive";
+  EXPECT_EQ(set_parameters(nullptr, nullptr, nullptr), 0);
 }
 
 TEST_F(CountingShim, CountsHostAllocationsOfAllThreads) {

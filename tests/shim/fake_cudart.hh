@@ -22,6 +22,10 @@ int __cudaLaunchKernel(
     void *kernel, FakeDimensions grid, FakeDimensions block, void **parameters,
     unsigned long shared_bytes, void *stream);
 
+/// Knows cuGraphExecKernelNodeSetParams only; gives null for other names.
+int cudaGetDriverEntryPointByVersion(
+    const char *symbol, void **function, unsigned version, unsigned long long flags, void *found);
+
 /// In the shim, but not here.
 int cudaGraphLaunch(void *executable, void *stream);
 }

@@ -45,6 +45,7 @@ public:
     try {
       GraphRunner runner = GraphRunner::from_spec(what.graph, config, what.registry);
       drive(runner);
+      outcome_.replays = runner.scheduler().replays();
     } catch (const std::exception &error) {
       keep(error);
     }

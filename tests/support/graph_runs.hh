@@ -45,6 +45,7 @@ struct Outcome {
   std::string error;  ///< what ended the run, empty where it came to its end
   bool is_device_error = false;  ///< it is a core::DeviceError
   std::vector<std::string> other_errors;  ///< thrown too, but not the same
+  std::vector<runtime::ReplayStats> replays;  ///< where the graph could be made
 };
 
 /// One thread per Input and Output. Pushed memory is overwritten the moment it is given back, so
