@@ -193,10 +193,10 @@ public:
     config_.inputs = {{"input", frame}};
   }
 
-  void compile(const std::string &chain) {
+  void compile(const std::string &graph) {
     compiled_ =
         runtime::Compiler(registry_, config_)
-            .compile(core::GraphSpec::from_chain(chain, registry_.keys()), std::move(compiled_));
+            .compile(core::GraphSpec::from_text(graph, registry_.keys()), std::move(compiled_));
   }
   [[nodiscard]] const runtime::CompileReport &report() const { return compiled_->report; }
 
@@ -264,6 +264,35 @@ TEST_F(RecordingOnAGpu, ACompileKeepsTheRecordingsOfRunsThatStayTheSame) {
   EXPECT_NE(second.output, first.output);
   graph.compile(two_runs("3"));
   EXPECT_EQ(graph.run().output, first.output);
+}
+
+// The tasks stay as they are, but "double" now writes into a slot of another queue, where its
+// result was memory of the run alone.
+TEST_F(RecordingOnAGpu, ACompileDropsRecordingsWhoseSlotsShareOtherMemory) {
+  const auto graph = [](bool second_reader) {
+    return std::string(R"({"nodes": {"input": {"type": "Input"}, "up": {"type": "Upload"},
+        "q": {"type": "BatchQueue"}, "double": {"type": "Affine", "params": {"scale": 2}},
+        "root": {"type": "Sqrt"}, "q2": {"type": "BatchQueue"}, "down": {"type": "Download"},
+        "output": {"type": "Output"})") +
+        (second_reader ? R"(, "q3": {"type": "BatchQueue"}, "down3": {"type": "Download"},
+                              "other": {"type": "Output"})"
+                       : "") +
+        R"(}, "edges": ["input -> up", "up -> q", "q -> double", "double -> root", "root -> q2",
+                        "q2 -> down", "down -> output")" +
+        (second_reader ? R"(, "double -> q3", "q3 -> down3", "down3 -> other")" : "") + "]}";
+  };
+  Recompiled recompiled;
+  recompiled.compile(graph(false));
+  const auto alone = recompiled.run();
+  recompiled.compile(graph(true));
+  const auto shared = recompiled.run();
+  EXPECT_EQ(shared.output, alone.output);
+  ASSERT_EQ(shared.replays.size(), 1u);
+  EXPECT_EQ(shared.replays[0].nodes, alone.replays.at(0).nodes);
+  EXPECT_NE(shared.replays[0].key, alone.replays[0].key);
+  EXPECT_EQ(shared.replays[0].records, 1u) << "recorded anew";
+  recompiled.compile(graph(false));
+  EXPECT_EQ(recompiled.run().output, alone.output);
 }
 
 TEST_F(RecordingOnAGpu, ACompileDropsRecordingsWhoseTasksAreMadeAnew) {
