@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The GObject around BinState: class, construction, state changes.
 //
-// A bin without children: frames go from its own sink pad into the graph and from the graph to its
-// own source pad. An appsink and an appsrc inside would add two queues, a preroll of their own and
-// events that overtake frames; docs/architecture.md tells more.
+// Its children are the ports, one for each Input and Output of the graph; docs/architecture.md
+// tells more.
 #include "gstholoflowbin.h"
 
 #include "gstholoflowlog.h"
+#include "gstholoflowqueries.h"
 
 using holoflow::gst::BinState;
 
@@ -77,11 +77,11 @@ static GstStateChangeReturn gst_holoflow_bin_change_state(
       return GST_STATE_CHANGE_FAILURE;
     break;
   case GST_STATE_CHANGE_READY_TO_PAUSED:
-    state.stream.start();
+    state.session->start();
     break;
   // Whatever waits for the graph must leave before the pads can be deactivated.
   case GST_STATE_CHANGE_PAUSED_TO_READY:
-    state.stream.halt();
+    state.session->halt();
     break;
   default:
     break;
@@ -91,10 +91,17 @@ static GstStateChangeReturn gst_holoflow_bin_change_state(
   // Now nobody pushes any more: the threads can be joined.
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
       (transition == GST_STATE_CHANGE_READY_TO_PAUSED && result == GST_STATE_CHANGE_FAILURE)) {
-    state.stream.halt();
-    state.stream.stop();
+    state.session->halt();
+    state.session->stop();
   }
   return result;
+}
+
+// As the source pads answer; the bin has no sinks that GstBin could ask.
+static gboolean gst_holoflow_bin_query(GstElement *element, GstQuery *query) {
+  if (GST_QUERY_TYPE(query) == GST_QUERY_LATENCY)
+    return holoflow::gst::answer_latency(*holoflow::gst::state_of(element).session, nullptr, query);
+  return GST_ELEMENT_CLASS(gst_holoflow_bin_parent_class)->query(element, query);
 }
 
 static void gst_holoflow_bin_set_property(
@@ -113,6 +120,9 @@ static void gst_holoflow_bin_finalize(GObject *object) {
 }
 
 static void gst_holoflow_bin_init(GstHoloflowBin *self) {
+  // Ports are neither sinks nor sources: those would end, seek and preroll by themselves.
+  gst_bin_set_suppressed_flags(
+      GST_BIN(self), static_cast<GstElementFlags>(GST_ELEMENT_FLAG_SOURCE | GST_ELEMENT_FLAG_SINK));
   self->state = new BinState(GST_ELEMENT(self));
   // Pads exist from here on: "sink" and "src" until a graph says otherwise.
   (void)holoflow::gst::load_graph(*self->state);
@@ -127,6 +137,7 @@ static void gst_holoflow_bin_class_init(GstHoloflowBinClass *klass) {
 
   GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
   element_class->change_state = GST_DEBUG_FUNCPTR(gst_holoflow_bin_change_state);
+  element_class->query = GST_DEBUG_FUNCPTR(gst_holoflow_bin_query);
   holoflow::gst::add_pad_templates(element_class);
   gst_element_class_set_static_metadata(
       element_class, "Holoflow compute graph", "Filter/Effect/Converter/Video/Hardware",

@@ -10,7 +10,7 @@
 #include "gstholoflowmodel.h"
 #include "gstholoflowpads.h"
 #include "gstholoflowproperties.h"
-#include "gstholoflowstream.h"
+#include "gstholoflowsession.h"
 
 G_BEGIN_DECLS
 #define GST_TYPE_HOLOFLOW_BIN (gst_holoflow_bin_get_type())
@@ -24,10 +24,15 @@ namespace holoflow::gst {
 ///
 /// Properties may be set on any thread; pads change in NULL and READY only.
 struct BinState {
-  explicit BinState(GstElement *element) : element(element), stream(element) {}
+  explicit BinState(GstElement *element)
+      : element(element), session(std::make_shared<Session>(element)) {}
 
   GstElement *const element;
-  Stream stream;
+  const std::shared_ptr<Session> session;  // shared with the ports
+
+  /// Held while properties change what the graph is: one after the other, also from a handler of
+  /// pad-added. Before `mutex`.
+  std::recursive_mutex changes;
 
   std::mutex mutex;  // guards what follows
   Pads pads;  // changed by update_pads only

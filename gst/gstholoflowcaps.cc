@@ -275,11 +275,13 @@ InputStream parse_input_caps(const GstCaps *caps, const std::string &as) {
     throw CapsError(std::string("expected fixed caps, got ") + text.get());
   }
   const GstStructure *structure = gst_caps_get_structure(caps, 0);
-  if (gst_structure_has_name(structure, "video/x-raw"))
-    return parse_video(caps, as);
-  if (gst_structure_has_name(structure, tensors_name) ||
-      gst_structure_has_name(structure, holoflow_tensor_name))
-    return parse_tensor(caps, as);
+  const bool is_video = gst_structure_has_name(structure, "video/x-raw");
+  if (is_video || gst_structure_has_name(structure, tensors_name) ||
+      gst_structure_has_name(structure, holoflow_tensor_name)) {
+    InputStream stream = is_video ? parse_video(caps, as) : parse_tensor(caps, as);
+    stream.caps = keep(caps);
+    return stream;
+  }
   const std::string name = gst_structure_get_name(structure);
   const bool encoded = name.starts_with("video/") || name.starts_with("image/");
   throw CapsError(

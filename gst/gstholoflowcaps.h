@@ -30,6 +30,11 @@ public:
   using std::invalid_argument::invalid_argument;
 };
 
+[[nodiscard]] inline std::string to_text(const GstCaps *caps) {
+  const TextPtr text(gst_caps_to_string(caps));
+  return text.get();
+}
+
 /// A row of the table.
 struct CapsRow {
   enum class Kind { Video, Tensors, HoloflowTensor };
@@ -63,6 +68,7 @@ struct Rate {
 
 /// What one set of fixed caps means for an Input.
 struct InputStream {
+  SharedCaps caps;  ///< themselves
   const CapsRow *row = nullptr;
   GstVideoInfo video = {};  ///< Kind::Video; a missing frame rate is 0/1
   core::TDesc frame;  ///< what the graph gets for one frame, [1, …]; the whole for rank ≤ 2

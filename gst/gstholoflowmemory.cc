@@ -3,6 +3,7 @@
 #include "gstholoflowmemory.h"
 
 #include <cstring>
+#include <limits>
 
 namespace holoflow::gst {
 
@@ -21,6 +22,8 @@ struct Carried {
   guint64 offset_end = GST_BUFFER_OFFSET_NONE;
   guint flags = 0;
   int width = 0, height = 0;  // of the input picture, 0 for tensors
+  // Times that a record cannot hold, from 2^63 ns on.
+  GstClockTime pts = GST_CLOCK_TIME_NONE, dts = GST_CLOCK_TIME_NONE;
   BufferPtr metas;  // an empty buffer that holds metas, null for none
 };
 
@@ -67,11 +70,19 @@ gboolean restore_meta(GstBuffer *from, GstMeta **meta, gpointer data) {
   return TRUE;
 }
 
+bool fits_a_record(GstClockTime time) {
+  return time <= static_cast<GstClockTime>(std::numeric_limits<int64_t>::max());
+}
+
 std::shared_ptr<void> carry(GstBuffer *buffer, const InputStream &stream) {
   auto carried = std::make_shared<Carried>();
   carried->offset = GST_BUFFER_OFFSET(buffer);
   carried->offset_end = GST_BUFFER_OFFSET_END(buffer);
   carried->flags = GST_BUFFER_FLAGS(buffer) & kept_flags;
+  if (!fits_a_record(GST_BUFFER_PTS(buffer)))
+    carried->pts = GST_BUFFER_PTS(buffer);
+  if (!fits_a_record(GST_BUFFER_DTS(buffer)))
+    carried->dts = GST_BUFFER_DTS(buffer);
   if (stream.row->kind == CapsRow::Kind::Video) {
     carried->width = stream.video.width;
     carried->height = stream.video.height;
@@ -82,7 +93,7 @@ std::shared_ptr<void> carry(GstBuffer *buffer, const InputStream &stream) {
 }
 
 int64_t to_ns(GstClockTime time) {
-  return GST_CLOCK_TIME_IS_VALID(time) ? static_cast<int64_t>(time) : -1;
+  return fits_a_record(time) ? static_cast<int64_t>(time) : -1;
 }
 
 GstClockTime from_ns(int64_t ns) {
@@ -126,21 +137,50 @@ std::vector<FrameRecord> records_of(GstBuffer *buffer, const InputStream &stream
   return records;
 }
 
-// gst_video_frame_map only asserts that the buffer's own description fits the caps.
+/// What a picture's planes need of the memory that holds them.
+std::string describe_planes(const GstVideoMeta &meta) {
+  std::string text = std::string(gst_video_format_to_string(meta.format)) + " " +
+      std::to_string(meta.width) + "x" + std::to_string(meta.height);
+  for (guint plane = 0; plane < meta.n_planes && plane < GST_VIDEO_MAX_PLANES; ++plane)
+    text += (plane == 0 ? ", " : "; ") + std::string("plane ") + std::to_string(plane) +
+        " at byte " + std::to_string(meta.offset[plane]) + " with rows " +
+        std::to_string(meta.stride[plane]) + " bytes apart";
+  return text;
+}
+
+// gst_video_frame_map believes a GstVideoMeta: that it describes the picture of the caps, and that
+// its planes lie within the buffer.
 void refuse_other_picture(GstBuffer *buffer, const GstVideoInfo &video) {
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
   if (meta == nullptr)
     return;
   const auto width = static_cast<guint>(GST_VIDEO_INFO_WIDTH(&video));
   const auto height = static_cast<guint>(GST_VIDEO_INFO_HEIGHT(&video));
-  if (meta->format == GST_VIDEO_INFO_FORMAT(&video) && meta->width >= width &&
-      meta->height >= height)
-    return;
-  throw CapsError(
-      "expected a buffer of " + std::string(GST_VIDEO_INFO_NAME(&video)) + " " +
-      std::to_string(width) + "x" + std::to_string(height) + " as the caps say, got " +
-      gst_video_format_to_string(meta->format) + " " + std::to_string(meta->width) + "x" +
-      std::to_string(meta->height));
+  const std::string expected = "expected a buffer of " + std::string(GST_VIDEO_INFO_NAME(&video)) +
+      " " + std::to_string(width) + "x" + std::to_string(height) + " as the caps say";
+  if (meta->format != GST_VIDEO_INFO_FORMAT(&video) || meta->width != width ||
+      meta->height != height || meta->n_planes != GST_VIDEO_INFO_N_PLANES(&video))
+    throw BufferError(
+        expected + ", got " + gst_video_format_to_string(meta->format) + " " +
+            std::to_string(meta->width) + "x" + std::to_string(meta->height),
+        buffer);
+  const auto size = static_cast<guint64>(gst_buffer_get_size(buffer));
+  for (guint plane = 0; plane < meta->n_planes; ++plane) {
+    // In every format of the table, component `plane` lies in plane `plane`.
+    const auto rows = static_cast<guint64>(GST_VIDEO_INFO_COMP_HEIGHT(&video, plane));
+    const auto row = static_cast<guint64>(GST_VIDEO_INFO_COMP_WIDTH(&video, plane)) *
+        static_cast<guint64>(GST_VIDEO_INFO_COMP_PSTRIDE(&video, plane));
+    const auto stride = static_cast<gint64>(meta->stride[plane]);
+    const auto offset = static_cast<guint64>(meta->offset[plane]);
+    const bool fits = stride > 0 && static_cast<guint64>(stride) >= row && offset <= size &&
+        row <= size - offset &&
+        (rows <= 1 || static_cast<guint64>(stride) <= (size - offset - row) / (rows - 1));
+    if (!fits)
+      throw BufferError(
+          expected + " with planes inside of its " + std::to_string(size) + " bytes, got " +
+              describe_planes(*meta),
+          buffer);
+  }
 }
 
 runtime::InputFrames map_picture(BufferPtr buffer, const InputStream &stream) {
@@ -148,25 +188,17 @@ runtime::InputFrames map_picture(BufferPtr buffer, const InputStream &stream) {
   auto *frame = new GstVideoFrame;
   if (!gst_video_frame_map(frame, &stream.video, buffer.get(), GST_MAP_READ)) {
     delete frame;
-    throw CapsError(
+    throw BufferError(
         "expected a buffer of at least " + std::to_string(stream.video.size) +
-        " bytes that can be read, got " + std::to_string(gst_buffer_get_size(buffer.get())) +
-        " bytes");
+            " bytes that can be read, got " + std::to_string(gst_buffer_get_size(buffer.get())) +
+            " bytes",
+        buffer.get());
   }
   runtime::InputFrames frames;
   frames.release = [frame] {
     gst_video_frame_unmap(frame);
     delete frame;
   };
-  if (GST_VIDEO_FRAME_WIDTH(frame) != stream.video.width ||
-      GST_VIDEO_FRAME_HEIGHT(frame) != stream.video.height) {
-    const std::string got = std::to_string(GST_VIDEO_FRAME_WIDTH(frame)) + "x" +
-        std::to_string(GST_VIDEO_FRAME_HEIGHT(frame));
-    frames.release();
-    throw CapsError(
-        "expected a picture of " + std::to_string(stream.video.width) + "x" +
-        std::to_string(stream.video.height) + ", got a GstVideoMeta of " + got);
-  }
   auto &picture = frames.picture;
   picture.format = GST_VIDEO_INFO_NAME(&stream.video);
   picture.width = static_cast<size_t>(stream.video.width);
@@ -189,9 +221,10 @@ runtime::InputFrames map_tensor(BufferPtr buffer, const InputStream &stream) {
   auto mapped = std::make_unique<MappedBuffer>();
   mapped->buffer = std::move(buffer);
   if (got < wanted || !gst_buffer_map(mapped->buffer.get(), &mapped->map, GST_MAP_READ))
-    throw CapsError(
+    throw BufferError(
         "expected a buffer of at least " + std::to_string(wanted) + " bytes that can be read for " +
-        core::to_string(stream.buffer) + ", got " + std::to_string(got) + " bytes");
+            core::to_string(stream.buffer) + ", got " + std::to_string(got) + " bytes",
+        mapped->buffer.get());
   runtime::InputFrames frames;
   frames.data = reinterpret_cast<const std::byte *>(mapped->map.data);
   frames.desc = stream.buffer;
@@ -219,6 +252,10 @@ void restore(
   if (one_to_one) {
     GST_BUFFER_OFFSET(buffer) = carried->offset;
     GST_BUFFER_OFFSET_END(buffer) = carried->offset_end;
+    if (GST_CLOCK_TIME_IS_VALID(carried->pts))
+      GST_BUFFER_PTS(buffer) = carried->pts;
+    if (GST_CLOCK_TIME_IS_VALID(carried->dts))
+      GST_BUFFER_DTS(buffer) = carried->dts;
   }
   if (carried->metas == nullptr)
     return;
@@ -290,6 +327,10 @@ BufferPtr copy_to_default(
 }
 
 }  // namespace
+
+BufferError::BufferError(const std::string &text, const GstBuffer *buffer)
+    : std::invalid_argument(text), timestamp(GST_BUFFER_PTS(buffer)),
+      duration(GST_BUFFER_DURATION(buffer)) {}
 
 runtime::InputFrames map_input(BufferPtr buffer, const InputStream &stream) {
   // The buffer may be gone once the frames are mapped.

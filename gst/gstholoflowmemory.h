@@ -2,6 +2,7 @@
 // Buffers in and out without copies: input buffers as frames of a graph, tensors as buffers.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 
 #include "gstholoflowcaps.h"
@@ -10,9 +11,17 @@
 
 namespace holoflow::gst {
 
+/// A buffer that is not what the caps say: expected, got. With its times, because it is gone.
+class BufferError : public std::invalid_argument {
+public:
+  BufferError(const std::string &text, const GstBuffer *buffer);
+
+  GstClockTime timestamp, duration;
+};
+
 /// Maps `buffer` for reading; it is unmapped and given back by the frames' release. Any stride and
-/// plane offset that a GstVideoMeta tells is followed. Throws CapsError where the buffer is not
-/// what `stream` says: too small, or of another size.
+/// plane offset that a GstVideoMeta tells is followed. Throws BufferError where the buffer is
+/// not what `stream` says: too small, of another size, or with planes outside of its memory.
 ///
 /// Records carry timestamps, flags, offsets and metas that are not bound to the memory; they do not
 /// keep the buffer itself, so that upstream's pool gets it back as soon as the graph has read it.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "gstholoflowtasks.h"
 #include "holoflow/core/graph_fault.hh"
@@ -33,120 +32,28 @@ std::string text_param(const nlohmann::json &params, const char *name) {
   return found != params.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::string cache_key(const core::TDesc &frame) {
-  std::string key = core::to_string(frame);
-  if (frame.media)
-    key += frame.media->pixel_format + "/" + frame.media->colour_matrix + "/" +
-        frame.media->colour_range;
+std::string cache_key(const Frames &frames) {
+  std::string key;
+  for (const auto &[node, frame] : frames) {
+    key += node + "=" + core::to_string(frame);
+    if (frame.media)
+      key += frame.media->pixel_format + "/" + frame.media->colour_matrix + "/" +
+          frame.media->colour_range;
+    key += "\n";
+  }
   return key;
 }
 
-// A fraction of counts; unknown once it leaves what caps can say.
-class Ratio {
-public:
-  void multiply(size_t numerator, size_t denominator) {
-    if (unknown_ || numerator == 0 || denominator == 0)
-      return;
-    const size_t a = std::gcd(numerator, denominator_), b = std::gcd(numerator_, denominator);
-    const size_t n = numerator / a, m = denominator / b;
-    numerator_ = numerator_ / b;
-    denominator_ = denominator_ / a;
-    unknown_ = n > G_MAXINT / numerator_ || m > G_MAXINT / denominator_;
-    if (unknown_)
-      return;
-    numerator_ *= n;
-    denominator_ *= m;
-  }
-  void forget() { unknown_ = true; }
-  [[nodiscard]] Rate rate() const {
-    return unknown_ ? Rate{} : Rate{static_cast<int>(numerator_), static_cast<int>(denominator_)};
-  }
-  /// Frames of the Input behind `frames` here, rounded up.
-  [[nodiscard]] size_t entering(size_t frames) const {
-    return (frames * denominator_ + numerator_ - 1) / numerator_;
-  }
-
-private:
-  size_t numerator_ = 1, denominator_ = 1;
-  bool unknown_ = false;
-};
-
-size_t index_of(const runtime::GraphPlan &graph, const std::string &name) {
-  for (size_t i = 0; i < graph.nodes.size(); ++i)
-    if (graph.nodes[i].spec.name == name)
-      return i;
-  return graph.nodes.size();
+const runtime::NodePlan &node_of(const runtime::GraphPlan &graph, const std::string &name) {
+  return *std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const auto &node) {
+    return node.spec.name == name;
+  });
 }
 
-// From the Input to the Output along every node's input 0, which is whose records travel.
-struct Step {
-  size_t node;
-  int out;
-};
-std::vector<Step> main_path(const runtime::GraphPlan &graph, size_t output) {
-  std::vector<const runtime::EdgePlan *> into(graph.nodes.size(), nullptr);  // input 0
-  for (const auto &edge : graph.edges)
-    if (edge.spec.in_idx == 0)
-      into[edge.to] = &edge;
-  std::vector<Step> path;
-  for (const auto *edge = into[output]; edge != nullptr && path.size() < graph.nodes.size();
-       edge = into[edge->from])
-    path.push_back({edge->from, edge->spec.out_idx});
-  std::reverse(path.begin(), path.end());
-  return path;
-}
-
-bool drops_by_time(const runtime::NodePlan &node) {
-  return node.spec.kind == "RateLimiter" && text_param(node.spec.settings, "policy") == "drop";
-}
-
-// How frames thin out and how long they stay between Input and Output.
-void follow(
-    const runtime::GraphPlan &graph, size_t output, bool one_buffer_per_frame, Inference &result) {
-  Ratio frames, iterations;
-  for (const auto &step : main_path(graph, output)) {
-    const auto &node = graph.nodes[step.node];
-    const auto &records = node.out_records[static_cast<size_t>(step.out)];
-    if (node.in_tids.empty()) {
-      iterations.multiply(1, records.count);
-      result.delay_frames += records.count - 1;
-      result.held_frames += records.count;
-    }
-    if (const auto &window = node.infer.window) {
-      result.delay_frames += frames.entering(window->size);
-      result.held_frames += frames.entering(std::max(window->capacity, window->size));
-      iterations = frames;
-      iterations.multiply(1, window->stride);
-      frames.multiply(std::min(window->size, window->stride), window->stride);
-    }
-    if (records.source == runtime::RecordPlan::Source::Merged)
-      frames = iterations;
-    if (drops_by_time(node)) {
-      frames.forget();
-      iterations.forget();
-    }
-  }
-  result.buffers_per_frame = (one_buffer_per_frame ? frames : iterations).rate();
-}
-
-std::string names_of(const std::vector<PortNode> &ports) {
-  std::vector<std::string> names;
-  for (const auto &port : ports)
-    names.push_back(port.name);
-  return core::quoted_names(names);
-}
-
-void judge_count(
-    const std::vector<PortNode> &ports, const char *type, const char *advice,
-    core::FaultList &faults) {
-  if (ports.size() == 1)
-    return;
-  faults.add(fault(
+core::Error no_port(const char *type, const char *advice) {
+  return fault(
       core::Reason::BadGraph,
-      std::string("expected one ") + type + " node, got " +
-          (ports.empty() ? "none; " + std::string(advice)
-                         : std::to_string(ports.size()) + " (" + names_of(ports) +
-                   "); more than one comes with a later release of holoflowbin")));
+      std::string("expected a node of type \"") + type + "\", got none; " + advice);
 }
 
 bool same_texts(const core::FaultList &a, const core::FaultList &b) {
@@ -157,12 +64,19 @@ bool same_texts(const core::FaultList &a, const core::FaultList &b) {
 
 }  // namespace
 
+Rate OutputInference::buffers_per_frame() const {
+  const auto &rate = one_buffer_per_record ? shape.records_per_frame : shape.tensors_per_frame;
+  return rate.known() ? Rate{static_cast<int>(rate.numerator), static_cast<int>(rate.denominator)}
+                      : Rate{};
+}
+
 GraphModel::GraphModel(GraphSettings settings) : settings_(std::move(settings)) {
   register_tasks(registry_);
   read();
   if (faults_.empty())
     merge_settings();
   find_ports();
+  find_main_inputs();
   find_extents();
 }
 
@@ -286,7 +200,22 @@ void GraphModel::find_ports() {
   }
 }
 
-runtime::CompilerConfig GraphModel::config(const core::TDesc &frame) const {
+void GraphModel::find_main_inputs() {
+  std::map<std::string, std::string> before;  // at input 0
+  for (const auto &edge : spec_.edges)
+    if (edge.in_idx == 0)
+      before.emplace(edge.to, edge.from);
+  for (const auto &output : outputs_) {
+    std::string node = output.name;
+    for (size_t steps = 0; steps < before.size() && before.contains(node); ++steps)
+      node = before.at(node);
+    for (const auto &input : inputs_)
+      if (input.name == node)
+        main_inputs_.emplace(output.name, node);
+  }
+}
+
+runtime::CompilerConfig GraphModel::config(const Frames &frames) const {
   runtime::CompilerConfig config;
   config.device = settings_.device;
   config.cuda_device = settings_.cuda_device;
@@ -297,52 +226,53 @@ runtime::CompilerConfig GraphModel::config(const core::TDesc &frame) const {
     config.trace_filename = file.filename();
     config.enable_profiling = true;
   }
-  for (const auto &input : inputs_)
-    config.inputs.emplace(input.name, frame);
+  config.inputs = frames;
   return config;
 }
 
-Inference GraphModel::compute(const core::TDesc &frame) const {
+Inference GraphModel::compute(const Frames &frames) const {
   Inference result;
   try {
-    const runtime::Compiler compiler(registry_, config(frame));
-    auto inferred = compiler.infer(spec_);
+    auto inferred = runtime::Compiler(registry_, config(frames)).infer(spec_);
     result.faults = std::move(inferred.faults);
     if (!result.ok())
       return result;
-    const auto &port = outputs_.front();
-    const size_t output = index_of(inferred.graph, port.name);
-    const auto &node = inferred.graph.nodes.at(output);
-    const auto &tensor = node.infer.input_descs.at(0);
-    size_t records = tensor.rank() >= 3 ? tensor.shape[0] : 1;
-    if (const auto path = main_path(inferred.graph, output); !path.empty())
-      records = inferred.graph.nodes[path.back().node]
-                    .out_records.at(static_cast<size_t>(path.back().out))
-                    .count;
-    try {
-      result.layout = output_layout(tensor, records, port.format);
-    } catch (const CapsError &error) {
-      result.faults.add(fault(
-          core::Reason::Incompatible,
-          "node " + core::quote(port.name) + " (Output): " + error.what(), port.name));
-      return result;
+    for (auto &shape : runtime::stream_shapes(inferred.graph)) {
+      const auto port = std::find_if(outputs_.begin(), outputs_.end(), [&](const auto &each) {
+        return each.name == shape.output;
+      });
+      if (port == outputs_.end()) {
+        result.ends_elsewhere = true;
+        continue;
+      }
+      const auto &tensor = node_of(inferred.graph, port->name).infer.input_descs.at(0);
+      try {
+        OutputInference output;
+        output.layout = output_layout(tensor, shape.records, port->format);
+        output.one_buffer_per_record = tensor.rank() < 3 || shape.records == tensor.shape[0];
+        output.shape = std::move(shape);
+        result.outputs.emplace(port->name, std::move(output));
+      } catch (const CapsError &error) {
+        result.faults.add(fault(
+            core::Reason::Incompatible,
+            "node " + core::quote(port->name) + " (Output): " + error.what(), port->name));
+      }
     }
-    follow(inferred.graph, output, tensor.rank() < 3 || records == tensor.shape[0], result);
   } catch (const std::exception &error) {
     result.faults.add(fault(core::Reason::Other, error.what()));
   }
   return result;
 }
 
-std::shared_ptr<const Inference> GraphModel::infer(const core::TDesc &frame) const {
-  const std::string key = cache_key(frame);
+std::shared_ptr<const Inference> GraphModel::infer(const Frames &frames) const {
+  const std::string key = cache_key(frames);
   {
     std::lock_guard lock(mutex_);
     if (const auto found = cache_.find(key); found != cache_.end())
       return found->second;
   }
   // Without the lock: two threads may compute the same, neither waits for the other.
-  auto result = std::make_shared<const Inference>(compute(frame));
+  auto result = std::make_shared<const Inference>(compute(frames));
   std::lock_guard lock(mutex_);
   constexpr size_t cache_limit = 256;  // sizes asked for come from outside
   if (cache_.size() >= cache_limit)
@@ -350,14 +280,39 @@ std::shared_ptr<const Inference> GraphModel::infer(const core::TDesc &frame) con
   return cache_.emplace(key, std::move(result)).first->second;
 }
 
-GraphModel::RowInference GraphModel::infer_row(const CapsRow &row) const {
-  const std::string &as = inputs_.front().as;
+Frames GraphModel::with_placeholders(
+    Frames frames, const CapsRow &row, size_t width, size_t height) const {
+  for (const auto &input : inputs_) {
+    if (frames.contains(input.name))
+      continue;
+    const auto rows = input_rows(input.as);
+    const bool takes = std::find(rows.begin(), rows.end(), &row) != rows.end();
+    frames.emplace(
+        input.name,
+        placeholder_frame(takes || rows.empty() ? row : *rows.front(), input.as, width, height));
+  }
+  return frames;
+}
+
+Frames GraphModel::frames_of(
+    const PortNode &input, const CapsRow &row, size_t width, size_t height,
+    const Frames &known) const {
+  Frames frames = known;
+  frames[input.name] = placeholder_frame(row, input.as, width, height);
+  return with_placeholders(std::move(frames), row, width, height);
+}
+
+GraphModel::RowInference GraphModel::infer_row(
+    const PortNode &input, const CapsRow &row, const Frames &known) const {
   const auto at = [&](Size size) {
-    return infer(placeholder_frame(row, as, size.width, size.height));
+    return infer(frames_of(input, row, size.width, size.height, known));
   };
-  const auto keeps = [](const Inference &inference, Size size) {
-    return inference.layout.kind == CapsRow::Kind::Video && inference.layout.width == size.width &&
-        inference.layout.height == size.height;
+  const auto keeps = [&](const Inference &inference, Size size) {
+    if (inference.outputs.size() != 1)
+      return false;
+    const auto &layout = inference.outputs.begin()->second.layout;
+    return layout.kind == CapsRow::Kind::Video && layout.width == size.width &&
+        layout.height == size.height;
   };
   RowInference first;
   const auto fits = [&](Size size) {
@@ -376,7 +331,10 @@ GraphModel::RowInference GraphModel::infer_row(const CapsRow &row) const {
   for (const Size size : placeholders)
     if (fits(size))
       return first;
-  // A graph may fit one size alone, which its params then speak of.
+  // A graph may fit one size alone, which its params then speak of, or another Input brings.
+  for (const auto &[node, frame] : known)
+    if (node != input.name && frame.rank() >= 3 && fits({frame.shape[2], frame.shape[1]}))
+      return first;
   for (const auto width : named_extents_)
     for (const auto height : named_extents_)
       if (fits({width, height}))
@@ -388,23 +346,24 @@ CapsPtr allowed_caps(const PortNode &input) {
   return CapsPtr(input.caps.empty() ? nullptr : gst_caps_from_string(input.caps.c_str()));
 }
 
-std::vector<const CapsRow *> GraphModel::accepted_rows() const {
+std::vector<const CapsRow *> GraphModel::accepted_rows(
+    const PortNode &input, const Frames &known) const {
   std::vector<const CapsRow *> rows;
-  if (inputs_.size() != 1 || outputs_.size() != 1 || !faults_.empty())
+  if (!faults_.empty())
     return rows;
-  const CapsPtr allowed = allowed_caps(inputs_.front());
-  for (const CapsRow *row : input_rows(inputs_.front().as)) {
+  const CapsPtr allowed = allowed_caps(input);
+  for (const CapsRow *row : input_rows(input.as)) {
     if (allowed != nullptr && !gst_caps_can_intersect(row_caps(*row).get(), allowed.get()))
       continue;
-    if (infer_row(*row).inference->ok())
+    if (infer_row(input, *row, known).inference->ok())
       rows.push_back(row);
   }
   return rows;
 }
 
-core::FaultList GraphModel::refusal(const GstCaps *caps) const {
+core::FaultList GraphModel::refusal(
+    const PortNode &input, const GstCaps *caps, const Frames &known) const {
   try {
-    const auto &input = inputs_.front();
     const auto stream = parse_input_caps(caps, input.as);
     const CapsPtr allowed = allowed_caps(input);
     if (allowed != nullptr && !gst_caps_can_intersect(caps, allowed.get())) {
@@ -415,33 +374,21 @@ core::FaultList GraphModel::refusal(const GstCaps *caps) const {
               ", got " + got.get() + "; convert before holoflowbin or change \"caps\"",
           input.name)};
     }
-    return infer(stream.frame)->faults;
+    Frames frames = known;
+    frames[input.name] = stream.frame;
+    // Those of other Inputs are judged when they come.
+    if (frames.size() < inputs_.size())
+      return {};
+    return infer(frames)->faults;
   } catch (const CapsError &error) {
     return {fault(core::Reason::Incompatible, error.what())};
   }
 }
 
-core::FaultList GraphModel::infer_faults(const CapsRow &row) const {
-  const auto frame = placeholder_frame(
-      row, inputs_.empty() ? "" : inputs_.front().as, placeholders[0].width,
-      placeholders[0].height);
-  if (inputs_.size() == 1 && outputs_.size() == 1)
-    return infer(frame)->faults;
-  // Names, types and params are judged all the same.
-  return runtime::Compiler(registry_, config(frame)).infer(spec_).faults;
-}
-
-core::FaultList GraphModel::judge() const {
-  if (!faults_.empty())
-    return faults_;
-  if (!accepted_rows().empty())
-    return {};
+core::FaultList GraphModel::judge_input(const PortNode &input) const {
   core::FaultList faults;
-  judge_count(inputs_, "Input", "add a node of type \"Input\", frames enter through it", faults);
-  judge_count(outputs_, "Output", "add a node of type \"Output\", frames leave through it", faults);
-  std::vector<const CapsRow *> rows = input_rows(inputs_.empty() ? "" : inputs_.front().as);
-  if (!inputs_.empty() && !inputs_.front().caps.empty()) {
-    const auto &input = inputs_.front();
+  std::vector<const CapsRow *> rows = input_rows(input.as);
+  if (!input.caps.empty()) {
     const CapsPtr allowed = allowed_caps(input);
     std::erase_if(rows, [&](const CapsRow *row) {
       return allowed == nullptr || !gst_caps_can_intersect(row_caps(*row).get(), allowed.get());
@@ -457,14 +404,43 @@ core::FaultList GraphModel::judge() const {
   }
   if (rows.empty())
     return faults;
+  const auto faults_for = [&](const CapsRow &row) {
+    return infer(frames_of(input, row, placeholders[0].width, placeholders[0].height, {}))->faults;
+  };
   // The faults of the first format; where others differ, types alone may be wrong.
-  auto first = infer_faults(*rows.front());
-  if (!same_texts(first, infer_faults(*rows.back())))
+  auto first = faults_for(*rows.front());
+  if (!same_texts(first, faults_for(*rows.back())))
     first.add(fault(
         core::Reason::Incompatible,
         "no format that the Input takes fits this graph; shown are the faults for " +
             rows.front()->name()));
   faults.add_all(first);
+  return faults;
+}
+
+core::FaultList GraphModel::judge() const {
+  if (!faults_.empty())
+    return faults_;
+  core::FaultList faults;
+  if (inputs_.empty()) {
+    const auto inference = infer({});
+    if (inference->ok() && (!outputs_.empty() || inference->ends_elsewhere))
+      return faults;
+    faults.add(no_port("Input", "add one, frames enter through it"));
+    faults.add_all(inference->faults);
+    return faults;
+  }
+  for (const auto &input : inputs_) {
+    const auto rows = accepted_rows(input, {});
+    const bool leads_nowhere = outputs_.empty() &&
+        (rows.empty() || !infer_row(input, *rows.front(), {}).inference->ends_elsewhere);
+    if (leads_nowhere)
+      faults.add(no_port("Output", "add one, frames leave through it"));
+    if (rows.empty())
+      faults.add_all(judge_input(input));
+    if (!faults.empty())
+      break;
+  }
   return faults;
 }
 

@@ -15,6 +15,7 @@
 #include "holoflow/core/graph_spec.hh"
 #include "holoflow/core/registry.hh"
 #include "holoflow/runtime/compiler.hh"
+#include "holoflow/runtime/stream_shape.hh"
 
 namespace holoflow::gst {
 
@@ -40,14 +41,24 @@ struct PortNode {
 /// What the caps of an Input restrict it to; null where they restrict nothing or are no caps.
 [[nodiscard]] CapsPtr allowed_caps(const PortNode &input);
 
+/// One frame of each Input, by node.
+using Frames = std::map<std::string, core::TDesc>;
+
+/// How tensors leave an Output.
+struct OutputInference {
+  OutputLayout layout;
+  runtime::StreamShape shape;
+  bool one_buffer_per_record = true;  ///< else one for each tensor
+
+  /// Buffers that leave for each frame that enters; 0/1 where that varies.
+  [[nodiscard]] Rate buffers_per_frame() const;
+};
+
 /// What the graph makes of frames of one kind.
 struct Inference {
   core::FaultList faults;  ///< empty where the graph takes them
-  OutputLayout layout;
-  /// Buffers that leave for each frame that enters, as a fraction; 0/1 where that varies.
-  Rate buffers_per_frame = {1, 1};
-  size_t delay_frames = 0;  ///< frames that enter before the first one leaves, beyond one
-  size_t held_frames = 0;  ///< frames that the graph can hold
+  std::map<std::string, OutputInference> outputs;  ///< by node
+  bool ends_elsewhere = false;  ///< a node that is no Output takes frames and gives none
 
   [[nodiscard]] bool ok() const { return faults.empty(); }
 };
@@ -67,35 +78,53 @@ public:
   [[nodiscard]] const core::GraphSpec &spec() const { return spec_; }
   [[nodiscard]] const std::vector<PortNode> &inputs() const { return inputs_; }
   [[nodiscard]] const std::vector<PortNode> &outputs() const { return outputs_; }
+  /// For each Output the Input whose frames leave there: along input 0 of every node between them.
+  /// None where no Input is on that way.
+  [[nodiscard]] const std::map<std::string, std::string> &main_inputs() const {
+    return main_inputs_;
+  }
 
   /// Everything that is wrong whatever the caps will be. Empty: some caps will do.
   [[nodiscard]] core::FaultList judge() const;
 
-  /// What the graph does with this frame. One Input and one Output.
-  [[nodiscard]] std::shared_ptr<const Inference> infer(const core::TDesc &frame) const;
-  /// Why the graph does not take these fixed caps; empty where it does.
-  [[nodiscard]] core::FaultList refusal(const GstCaps *caps) const;
-  /// The rows whose frames the graph takes at some size, most specific first, as `restrict` allows.
-  [[nodiscard]] std::vector<const CapsRow *> accepted_rows() const;
+  /// What the graph does with these frames.
+  [[nodiscard]] std::shared_ptr<const Inference> infer(const Frames &frames) const;
+  /// Why the graph does not take these fixed caps at that Input; empty where it does. `known`: the
+  /// frames of other Inputs, as far as their caps have come.
+  [[nodiscard]] core::FaultList refusal(
+      const PortNode &input, const GstCaps *caps, const Frames &known) const;
+  /// The rows whose frames the Input takes at some size, most specific first, as its "caps" allow.
+  [[nodiscard]] std::vector<const CapsRow *> accepted_rows(
+      const PortNode &input, const Frames &known) const;
   /// What it does with frames of that row: at 64×48, or where the graph needs larger ones at the
-  /// first size it takes. `same_size`: the picture leaves in the size in which it enters.
+  /// first size it takes. `same_size`: pictures leave the only Output in the size in which they
+  /// enter.
   struct RowInference {
     std::shared_ptr<const Inference> inference;
     bool same_size = false;
   };
-  [[nodiscard]] RowInference infer_row(const CapsRow &row) const;
+  [[nodiscard]] RowInference infer_row(
+      const PortNode &input, const CapsRow &row, const Frames &known) const;
+  /// The frame of that row and size, with those of the other Inputs: as far as they are not known,
+  /// of the same row and size, or of the first row that they take.
+  [[nodiscard]] Frames frames_of(
+      const PortNode &input, const CapsRow &row, size_t width, size_t height,
+      const Frames &known) const;
 
-  /// For a compile with this frame.
-  [[nodiscard]] runtime::CompilerConfig config(const core::TDesc &frame) const;
+  /// For a compile with these frames.
+  [[nodiscard]] runtime::CompilerConfig config(const Frames &frames) const;
 
 private:
   void read();
   void merge_settings();
   void apply(nlohmann::json &patch, bool last);
   void find_ports();
+  void find_main_inputs();
   void find_extents();
-  [[nodiscard]] Inference compute(const core::TDesc &frame) const;
-  [[nodiscard]] core::FaultList infer_faults(const CapsRow &row) const;
+  [[nodiscard]] Inference compute(const Frames &frames) const;
+  [[nodiscard]] Frames with_placeholders(
+      Frames frames, const CapsRow &row, size_t width, size_t height) const;
+  [[nodiscard]] core::FaultList judge_input(const PortNode &input) const;
 
   const GraphSettings settings_;
   // Inference has a registry of its own: a compile adds GPU implementations to another one.
@@ -104,6 +133,7 @@ private:
   std::vector<size_t> named_extents_;
   core::FaultList faults_;
   std::vector<PortNode> inputs_, outputs_;
+  std::map<std::string, std::string> main_inputs_;
 
   mutable std::mutex mutex_;  // guards cache_
   mutable std::map<std::string, std::shared_ptr<const Inference>> cache_;

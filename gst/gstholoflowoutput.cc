@@ -31,8 +31,9 @@ bool survives_flush(GstEvent *event) {
 
 }  // namespace
 
-OutputPort::OutputPort(GstElement *element, std::function<void(GstFlowReturn)> on_flow)
-    : element_(element), on_flow_(std::move(on_flow)) {}
+OutputPort::OutputPort(
+    GstElement *element, GstPad *pad, std::string node, std::function<void()> on_flow)
+    : element_(element), pad_(pad), node_(std::move(node)), on_flow_(std::move(on_flow)) {}
 
 OutputPort::~OutputPort() = default;
 
@@ -45,9 +46,9 @@ void OutputPort::append(Item item) {
 
 void OutputPort::append_eos(EventPtr event) {
   release_all();
-  if (eos_sent_)
+  if (end_ == End::Sent)
     return;
-  eos_sent_ = true;
+  end_ = End::Sent;
   append({.buffer = nullptr, .event = std::move(event)});
 }
 
@@ -69,18 +70,19 @@ void OutputPort::release_all() {
 
 void OutputPort::wait_for_frame(Item item, uint64_t after_frames) {
   waiting_.push_back({std::move(item), after_frames});
-  release_waiting(running_ && !drained_ ? frames_out_ : every_frame);
+  release_waiting(waits_for_frames() ? frames_out_ : every_frame);
 }
 
 void OutputPort::restart_stream() {
-  eos_sent_ = eos_received_ = false;
+  end_ = End::Open;
+  closed_ = false;
   if (flow_ == GST_FLOW_EOS)
     flow_ = GST_FLOW_OK;
 }
 
 void OutputPort::queue_event(EventPtr event, uint64_t after_frames) {
   std::lock_guard lock(mutex_);
-  if (!active_ || flushing_)
+  if (pad_state_ != Pad::Active)
     return;
   if (begins_stream(event.get()))
     restart_stream();
@@ -93,7 +95,7 @@ bool OutputPort::push_now(EventPtr event) {
 
 void OutputPort::queue_caps(CapsPtr caps, const OutputLayout &layout, uint64_t after_frames) {
   std::lock_guard lock(mutex_);
-  if (!active_)
+  if (pad_state_ == Pad::Inactive)
     return;
   layout_ = std::make_shared<const OutputLayout>(layout);
   if (caps_ != nullptr && gst_caps_is_equal(caps_.get(), caps.get()))
@@ -110,31 +112,35 @@ void OutputPort::queue_caps(CapsPtr caps, const OutputLayout &layout, uint64_t a
          GST_EVENT_TYPE(place->item.event.get()) == GST_EVENT_STREAM_START)
     ++place;
   waiting_.insert(place, {std::move(item), 0});
-  release_waiting(running_ && !drained_ ? frames_out_ : every_frame);
+  release_waiting(waits_for_frames() ? frames_out_ : every_frame);
 }
 
 void OutputPort::queue_eos(EventPtr event) {
   std::lock_guard lock(mutex_);
-  if (!active_ || flushing_)
+  if (pad_state_ != Pad::Active)
     return;
-  eos_received_ = true;
-  if (running_ && !drained_)
+  if (end_ == End::Open)
+    end_ = End::Received;
+  if (waits_for_frames())
     eos_ = std::move(event);
   else
     append_eos(std::move(event));
 }
 
-void OutputPort::begin_run() {
+void OutputPort::begin_run(DepartedFrames *departed, bool goes_on) {
   std::lock_guard lock(mutex_);
-  running_ = true;
-  drained_ = interrupted_ = false;
+  run_ = Run::Running;
+  departed_ = departed;
+  if (goes_on)
+    return;
   frames_out_ = 0;
+  ++run_number_;
 }
 
 void OutputPort::end_run(bool failed) {
   std::lock_guard lock(mutex_);
-  running_ = false;
-  if (!active_ || flushing_)
+  run_ = Run::None;
+  if (pad_state_ != Pad::Active)
     return;
   release_waiting(every_frame);
   if (eos_ != nullptr)
@@ -143,49 +149,83 @@ void OutputPort::end_run(bool failed) {
     append_eos(EventPtr(gst_event_new_eos()));
 }
 
+void OutputPort::close() {
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+  not_full_.notify_all();
+}
+
 core::OpResult OutputPort::on_frames(runtime::OutputFrames &&frames) {
   std::unique_lock lock(mutex_);
   timed_.wait(not_full_, lock, [this] {
-    return queued_buffers_ < queue_limit || interrupted_ || flushing_ || !active_ ||
-        flow_ != GST_FLOW_OK;
+    return queued_buffers_ < queue_limit || !takes_frames() || flow_ != GST_FLOW_OK;
   });
-  const bool stopped = interrupted_ || flushing_ || !active_;
-  const auto layout = layout_;
-  if (stopped || flow_ != GST_FLOW_OK || layout == nullptr) {
-    const auto result = stopped ? core::OpResult::Cancelled : core::OpResult::Eof;
+  const auto turn_away = [&](core::OpResult result) {
     lock.unlock();  // the Output counts what is turned away
     if (frames.release)
       frames.release();
     return result;
-  }
+  };
+  if (!takes_frames())
+    return turn_away(core::OpResult::Cancelled);
+  if (closed_)
+    return turn_away(core::OpResult::Eof);
+  const auto layout = layout_;
+  const uint64_t run = run_number_;
   lock.unlock();
-  const uint64_t newest =
-      frames.records.empty() ? core::FrameRecord::unknown_sequence : frames.records.back().sequence;
-  const uint64_t first = frames.records.empty() ? newest : frames.records.front().sequence;
-  BufferPtr buffer = wrap_output(std::move(frames), *layout);
+  const auto span = span_of(frames.records);
+  Item item{.buffer = wrap_output(std::move(frames), *layout), .event = nullptr};
   lock.lock();
-  // Without a sequence number nobody knows what came before: waiting events go first.
-  const bool known = newest != core::FrameRecord::unknown_sequence;
-  release_waiting(known ? std::max(frames_out_, first) : every_frame);
-  append({.buffer = std::move(buffer), .event = nullptr});
-  if (known)
-    frames_out_ = std::max(frames_out_, newest + 1);
-  release_waiting(frames_out_);
+  // The pad may have been flushed or deactivated meanwhile, and even be in another life.
+  if (!takes_frames() || run != run_number_)
+    return core::OpResult::Cancelled;
+  append_frames(std::move(item), span);
   return core::OpResult::Ok;
+}
+
+// Nothing where it is not known: nobody knows then what came before.
+std::optional<OutputPort::Span> OutputPort::span_of(std::span<const core::FrameRecord> records) {
+  constexpr auto unknown = core::FrameRecord::unknown_sequence;
+  if (records.empty() || records.front().sequence == unknown || records.back().sequence == unknown)
+    return std::nullopt;
+  return Span{records.front().sequence, records.back().sequence + 1};
+}
+
+void OutputPort::append_frames(Item item, const std::optional<Span> &span) {
+  release_waiting(span ? std::max(frames_out_, span->first) : every_frame);
+  if (span) {
+    // Overlapping windows show frames again.
+    item.frames = {std::max(frames_out_, span->first), std::max(frames_out_, span->end)};
+    item.run = run_number_;
+    frames_out_ = item.frames.end;
+  }
+  if (flow_ == GST_FLOW_OK)
+    append(std::move(item));
+  else
+    count(item, false);
+  release_waiting(frames_out_);
+}
+
+// With the lock: whether its frames have left. Not those of a run that was flushed.
+void OutputPort::count(const Item &item, bool left) {
+  if (departed_ != nullptr && item.run == run_number_ && item.frames.end > item.frames.first)
+    departed_->add(item.frames.first, item.frames.end, left);
 }
 
 // What is queued will not leave. With the lock.
 void OutputPort::drop_queued() {
-  buffers_dropped_ += queued_buffers_;
+  for (const auto &item : queue_)
+    if (item.buffer != nullptr)
+      count(item, false);
   queued_buffers_ = 0;
 }
 
 void OutputPort::on_end(bool eof) {
   std::lock_guard lock(mutex_);
   // A run that was stopped or failed ends in end_run, behind its error message.
-  if (!eof || !active_ || flushing_)
+  if (!eof || pad_state_ != Pad::Active || run_ != Run::Running)
     return;
-  drained_ = true;
+  run_ = Run::Drained;
   release_waiting(every_frame);
   if (eos_ != nullptr)
     append_eos(std::move(eos_));
@@ -193,7 +233,8 @@ void OutputPort::on_end(bool eof) {
 
 void OutputPort::interrupt() noexcept {
   std::lock_guard lock(mutex_);
-  interrupted_ = true;
+  if (run_ == Run::Running)
+    run_ = Run::Interrupted;
   not_full_.notify_all();
 }
 
@@ -201,26 +242,29 @@ bool OutputPort::activate(bool active) {
   if (active) {
     {
       std::lock_guard lock(mutex_);
-      active_ = true;
-      flushing_ = eos_received_ = eos_sent_ = running_ = drained_ = interrupted_ = false;
+      pad_state_ = Pad::Active;
+      run_ = Run::None;
+      end_ = End::Open;
       flow_ = GST_FLOW_OK;
+      closed_ = false;
     }
     return gst_pad_start_task(pad_, run_task, this, nullptr) != FALSE;
   }
   {
     std::lock_guard lock(mutex_);
-    active_ = false;
+    pad_state_ = Pad::Inactive;
     not_empty_.notify_all();
     not_full_.notify_all();
+    pushed_.notify_all();
   }
   const bool stopped = gst_pad_stop_task(pad_) != FALSE;
   std::deque<Item> dropped;
   std::deque<Waiting> dropped_waiting;
   {
     std::lock_guard lock(mutex_);
+    drop_queued();
     dropped.swap(queue_);
     dropped_waiting.swap(waiting_);
-    drop_queued();
     eos_.reset();
     caps_.reset();
     layout_.reset();
@@ -232,14 +276,18 @@ bool OutputPort::activate(bool active) {
 }
 
 void OutputPort::flush_start(EventPtr event) {
-  {
-    std::lock_guard lock(mutex_);
-    flushing_ = true;
-    not_empty_.notify_all();
-    not_full_.notify_all();
-  }
+  interrupt_flow();
   gst_pad_push_event(pad_, event.release());
   gst_pad_pause_task(pad_);
+}
+
+void OutputPort::interrupt_flow() {
+  std::lock_guard lock(mutex_);
+  if (pad_state_ == Pad::Active)
+    pad_state_ = Pad::Flushing;
+  not_empty_.notify_all();
+  not_full_.notify_all();
+  pushed_.notify_all();
 }
 
 std::deque<OutputPort::Item> OutputPort::take_sticky() {
@@ -260,28 +308,37 @@ void OutputPort::flush_stop(EventPtr event) {
   std::deque<Waiting> dropped_waiting;
   {
     std::lock_guard lock(mutex_);
+    drop_queued();
     auto kept = take_sticky();
     dropped.swap(queue_);
     dropped_waiting.swap(waiting_);
-    drop_queued();
     for (auto &item : kept)
       waiting_.push_back({std::move(item), 0});
     eos_.reset();
-    running_ = drained_ = false;
-    eos_sent_ = eos_received_ = false;
+    run_ = Run::None;
+    end_ = End::Open;
     flow_ = GST_FLOW_OK;
+    closed_ = false;
   }
-  gst_pad_push_event(pad_, event.release());
+  if (event != nullptr)
+    gst_pad_push_event(pad_, event.release());
   std::lock_guard lock(mutex_);
-  flushing_ = false;
+  if (pad_state_ == Pad::Inactive)
+    return;
+  pad_state_ = Pad::Active;
   release_waiting(every_frame);
-  if (active_)
-    gst_pad_start_task(pad_, run_task, this, nullptr);
+  gst_pad_start_task(pad_, run_task, this, nullptr);
+}
+
+bool OutputPort::wait_until_pushed() {
+  std::unique_lock lock(mutex_);
+  pushed_.wait(lock, [this] { return (queue_.empty() && !in_hand_) || pad_state_ != Pad::Active; });
+  return pad_state_ == Pad::Active;
 }
 
 GstFlowReturn OutputPort::flow() const {
   std::lock_guard lock(mutex_);
-  return !active_ || flushing_ ? GST_FLOW_FLUSHING : flow_;
+  return pad_state_ != Pad::Active ? GST_FLOW_FLUSHING : flow_;
 }
 
 void OutputPort::reconfigure() {
@@ -289,16 +346,6 @@ void OutputPort::reconfigure() {
   ask_again_ = true;
   if (flow_ == GST_FLOW_NOT_LINKED)
     flow_ = GST_FLOW_OK;
-}
-
-OutputPort::Counts OutputPort::counts() const {
-  std::lock_guard lock(mutex_);
-  return {buffers_out_, buffers_dropped_, queued_buffers_ + (pushing_ ? 1 : 0)};
-}
-
-void OutputPort::reset_count() {
-  std::lock_guard lock(mutex_);
-  buffers_out_ = buffers_dropped_ = 0;
 }
 
 CapsPtr OutputPort::current_caps() const {
@@ -314,29 +361,32 @@ void OutputPort::push_next() {
   Item item;
   {
     std::unique_lock lock(mutex_);
-    not_empty_.wait(lock, [this] { return !queue_.empty() || flushing_ || !active_; });
-    if (flushing_ || !active_) {
+    not_empty_.wait(lock, [this] { return !queue_.empty() || pad_state_ != Pad::Active; });
+    if (pad_state_ != Pad::Active) {
       lock.unlock();
       gst_pad_pause_task(pad_);
       return;
     }
     item = std::move(queue_.front());
     queue_.pop_front();
+    in_hand_ = true;
     if (item.buffer != nullptr) {
       --queued_buffers_;
-      pushing_ = true;
       not_full_.notify_one();
     }
     if (ask_again_)
       video_meta_.reset();
     ask_again_ = false;
   }
+  bool left = false;
   if (item.event != nullptr)
-    return push_event(std::move(item));
-  const bool left = push_buffer(std::move(item.buffer));
+    push_event(std::move(item));
+  else
+    left = push_buffer(std::move(item.buffer));
   std::lock_guard lock(mutex_);
-  pushing_ = false;
-  ++(left ? buffers_out_ : buffers_dropped_);
+  count(item, left);
+  in_hand_ = false;
+  pushed_.notify_all();
 }
 
 void OutputPort::push_event(Item item) {
@@ -393,15 +443,15 @@ void OutputPort::answer(GstFlowReturn flow) {
     if (flow_ == GST_FLOW_OK)
       flow_ = flow;
     // Like a queue: who learns nothing from a return value must be told by a message.
-    post = eos_received_ && (flow == GST_FLOW_NOT_LINKED || flow < GST_FLOW_EOS);
+    post = end_ != End::Open && (flow == GST_FLOW_NOT_LINKED || flow < GST_FLOW_EOS);
+    drop_queued();
     for (auto &item : queue_)
       if (item.event != nullptr)
         dropped.push_back(std::move(item));
     dropped.swap(queue_);
-    drop_queued();
     not_full_.notify_all();
   }
-  on_flow_(flow);
+  on_flow_();
   if (flow == GST_FLOW_FLUSHING)
     gst_pad_pause_task(pad_);
   if (post)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The way out of the graph: one source pad with its queue and its task.
 //
-//   upstream's thread ── queue_event() ──► [waiting for their frame] ──┐
-//   section's thread  ── on_frames()   ──► wrapped as a buffer ────────┴► [queue] ─► pad's task ─►
+//   inputs' threads  ── queue_event() ──► [waiting for their frame] ──┐
+//   section's thread ── on_frames()   ──► wrapped as a buffer ────────┴► [queue] ─► pad's task ─►
 //
 // An event that came in behind frame n leaves behind frame n. The queue holds two buffers; a
 // section that is faster than downstream waits in on_frames.
@@ -15,21 +15,22 @@
 #include <optional>
 
 #include "gstholoflowcaps.h"
+#include "gstholoflowledger.h"
 #include "gstholoflowpointers.h"
 #include "holoflow/runtime/rim.hh"
 
 namespace holoflow::gst {
 
 /// Threads: IFrameSink's calls come from the section, activate, flush and EOS from whoever controls
-/// the pad; the task is the pad's own. No lock is held while something is pushed or posted.
+/// the pads; the task is the pad's own. No lock is held while something is pushed or posted.
 class OutputPort final : public runtime::IFrameSink {
 public:
   /// `on_flow`: downstream answered something else than OK; called on the pad's task.
-  OutputPort(GstElement *element, std::function<void(GstFlowReturn)> on_flow);
+  OutputPort(GstElement *element, GstPad *pad, std::string node, std::function<void()> on_flow);
   ~OutputPort() override;
 
-  /// The pad that buffers leave through; before activate(true). Not owned.
-  void set_pad(GstPad *pad) { pad_ = pad; }
+  [[nodiscard]] const std::string &node() const { return node_; }
+  [[nodiscard]] GstPad *pad() const { return pad_; }
 
   /// From the pad's activation.
   bool activate(bool active);
@@ -41,30 +42,33 @@ public:
   /// The same as queue_event with a CAPS event; nothing where they are the caps that left last.
   /// Buffers behind have this layout.
   void queue_caps(CapsPtr caps, const OutputLayout &layout, uint64_t after_frames);
-  /// Ends the stream behind everything that the run still brings, at once without a run.
+  /// Ends the stream behind everything that the run still brings, at once without a run. Of several
+  /// before the end the last one counts.
   void queue_eos(EventPtr event);
 
-  /// A run begins: frames count from 0.
-  void begin_run();
+  /// A run begins, or goes on with the frames of the one before. `departed`: where its frames are
+  /// counted when they have left, null for nowhere.
+  void begin_run(DepartedFrames *departed, bool goes_on);
   /// The run is over: what waits leaves. `failed`: with EOS in any case.
   void end_run(bool failed);
+  /// Nobody wants anything any more: the section that brings frames ends.
+  void close();
 
   /// Makes on_frames and the task stop waiting and sends the event on. Never waits for frames.
   void flush_start(EventPtr event);
   /// Forgets buffers, keeps sticky events but segments, and starts anew. No run may be active.
+  /// Without an event where an input was deactivated.
   void flush_stop(EventPtr event);
+  /// Like a flush that nobody is told of: on_frames stops waiting.
+  void interrupt_flow();
+
+  /// Waits until everything that was queued has been pushed; false where that was interrupted.
+  bool wait_until_pushed();
 
   /// What downstream answered last; FLUSHING while flushing or inactive.
   [[nodiscard]] GstFlowReturn flow() const;
   /// The pad was linked or its peer wants another allocation.
   void reconfigure();
-  /// Buffers since reset_count: those that left, those given up by flushes, stops and downstream's
-  /// end, those still here.
-  struct Counts {
-    uint64_t out, dropped, held;
-  };
-  [[nodiscard]] Counts counts() const;
-  void reset_count();
   [[nodiscard]] CapsPtr current_caps() const;
 
   core::OpResult on_frames(runtime::OutputFrames &&frames) override;
@@ -73,11 +77,29 @@ public:
   std::chrono::nanoseconds take_waiting_time() override { return timed_.take(); }
 
 private:
+  enum class Pad { Inactive, Active, Flushing };
+  enum class Run {
+    None,
+    Running,
+    Interrupted,  ///< it is being stopped
+    Drained,  ///< the Output has handed out everything, others may still run
+  };
+  enum class End {
+    Open,
+    Received,  ///< upstream learns nothing of later errors
+    Sent,  ///< nothing leaves behind it
+  };
+
+  struct Span {
+    uint64_t first = 0, end = 0;
+  };
   // A buffer or an event; a CAPS event brings the layout of what follows.
   struct Item {
     BufferPtr buffer;
     EventPtr event;
     std::shared_ptr<const OutputLayout> layout = {};  // shared by the queue and the task
+    Span frames = {};  // of a buffer: those that left with none before it
+    uint64_t run = 0;  // that they belong to
   };
   struct Waiting {
     Item item;
@@ -91,44 +113,52 @@ private:
   void push_event(Item item);
   void answer(GstFlowReturn flow);
   [[nodiscard]] bool takes_video_meta();
+  void count(const Item &item, bool left);
 
   // With the lock.
+  [[nodiscard]] bool takes_frames() const {
+    return pad_state_ == Pad::Active && run_ == Run::Running && layout_ != nullptr;
+  }
+  [[nodiscard]] bool waits_for_frames() const {
+    return run_ == Run::Running || run_ == Run::Interrupted;
+  }
   void wait_for_frame(Item item, uint64_t after_frames);
   void release_waiting(uint64_t frames_out);
   void release_all();
   void append(Item item);
+  static std::optional<Span> span_of(std::span<const core::FrameRecord> records);
+  void append_frames(Item item, const std::optional<Span> &span);
   void drop_queued();
   void append_eos(EventPtr event);
   void restart_stream();
   [[nodiscard]] std::deque<Item> take_sticky();
 
   GstElement *const element_;
-  const std::function<void(GstFlowReturn)> on_flow_;
-  GstPad *pad_ = nullptr;
+  GstPad *const pad_;  // of the port that owns this
+  const std::string node_;
+  const std::function<void()> on_flow_;
 
   runtime::TimedWait timed_;  // the section's
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable not_full_;
   std::condition_variable not_empty_;
+  std::condition_variable pushed_;
   std::deque<Item> queue_;
   size_t queued_buffers_ = 0;
   std::deque<Waiting> waiting_;
   EventPtr eos_;  // upstream's, until it is queued
-  bool running_ = false;  // between begin_run and end_run
-  bool drained_ = false;  // the Output has handed out everything
-  bool interrupted_ = false;
-  bool active_ = false;
-  bool flushing_ = false;
-  bool eos_received_ = false;  // upstream learns nothing of later errors
+  Pad pad_state_ = Pad::Inactive;
+  Run run_ = Run::None;
+  End end_ = End::Open;
   GstFlowReturn flow_ = GST_FLOW_OK;
-  uint64_t frames_out_ = 0;  // of this run: highest sequence number that left plus one
-  uint64_t buffers_out_ = 0;
-  uint64_t buffers_dropped_ = 0;
-  bool pushing_ = false;  // the task has a buffer in hand
+  bool closed_ = false;  // frames would be thrown away
+  bool in_hand_ = false;  // the task has something that it took from the queue
+  bool ask_again_ = false;  // allocation is to be negotiated anew
+  uint64_t frames_out_ = 0;  // of this run: highest sequence number that was queued plus one
+  uint64_t run_number_ = 0;
+  DepartedFrames *departed_ = nullptr;  // of the session, which outlives this
   CapsPtr caps_;  // queued last
   std::shared_ptr<const OutputLayout> layout_;  // of frames that on_frames brings
-  bool ask_again_ = false;  // allocation is to be negotiated anew
-  bool eos_sent_ = false;  // nothing leaves behind it
 
   // The task's own.
   std::shared_ptr<const OutputLayout> pushed_layout_;

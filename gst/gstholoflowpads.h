@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The element's pads: their names after the graph, their templates, what happens on them.
+// The element's pads: their names after the graph, their templates, the ports behind them.
 //
 //   one Input     → "sink"          one Output     → "src"
 //   several       → "sink_<node>"   several        → "src_<node>"
@@ -12,16 +12,17 @@
 #include <vector>
 
 #include "gstholoflowmodel.h"
-#include "gstholoflowpointers.h"
 
 namespace holoflow::gst {
 
 struct BinState;
 
+/// A ghost pad with the port behind it. The bin owns both.
 struct PadPort {
   std::string pad_name;
-  std::string node;  ///< "" where the graph has none
-  GstPad *pad = nullptr;  ///< owned by the element
+  PortNode node;  ///< without a name where the graph has none
+  GstPad *pad = nullptr;
+  GstElement *port = nullptr;
 };
 
 struct Pads {
@@ -36,12 +37,8 @@ void add_pad_templates(GstElementClass *element_class);
 [[nodiscard]] std::vector<PadPort> wanted_pads(
     const std::vector<PortNode> &nodes, const char *direction);
 
-/// The first pad of that direction, which stays alive for the caller.
-[[nodiscard]] PadPtr first_sink(BinState &state);
-[[nodiscard]] PadPtr first_source(BinState &state);
-
 /// Keeps pads of unchanged names with their links, removes and adds the others. Empty on success,
-/// else why not: then nothing was changed.
+/// else why not: then nothing was changed. One caller at a time.
 [[nodiscard]] std::string update_pads(BinState &state, const GraphModel &model);
 
 }  // namespace holoflow::gst

@@ -26,6 +26,12 @@ using StructurePtr = std::unique_ptr<GstStructure, Unref>;
 using PadPtr = std::unique_ptr<GstPad, Unref>;
 using TextPtr = std::unique_ptr<gchar, Unref>;
 
+/// Where several keep the same caps.
+using SharedCaps = std::shared_ptr<GstCaps>;
+
+[[nodiscard]] inline SharedCaps keep(const GstCaps *caps) {
+  return SharedCaps(gst_caps_ref(const_cast<GstCaps *>(caps)), gst_caps_unref);
+}
 [[nodiscard]] inline CapsPtr share(GstCaps *caps) {
   return CapsPtr(gst_caps_ref(caps));
 }

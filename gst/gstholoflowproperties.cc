@@ -2,6 +2,8 @@
 // Property table, setters and getters.
 #include "gstholoflowproperties.h"
 
+#include <utility>
+
 #include "gstholoflowbin.h"
 #include "gstholoflowlog.h"
 
@@ -74,6 +76,7 @@ GraphSettings graph_settings(BinState &state) {
 
 // Changes one value and reads the graph again; the old value comes back where that is refused.
 template <typename Change> void change_stopped(BinState &state, const char *name, Change change) {
+  const std::lock_guard changes(state.changes);
   if (!is_stopped(state.element)) {
     post_warning(
         state.element, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_BUSY,
@@ -97,11 +100,21 @@ template <typename Change> void change_stopped(BinState &state, const char *name
   state.settings = before;
 }
 
-// Takes effect before the next buffer; a faulty text leaves the graph as it was.
+// Where the streaming thread finds that the frames do not fit: the property tells what holds.
+void restore_settings(BinState &state, const std::shared_ptr<const GraphModel> &former) {
+  std::lock_guard lock(state.mutex);
+  state.settings.settings = former->settings().settings;
+  state.model = former;
+}
+
+// Takes effect before the next buffer; a text that cannot leaves graph and property as they were.
 void change_settings(BinState &state, const std::string &text) {
+  const std::lock_guard changes(state.changes);
   if (is_stopped(state.element))
     return change_stopped(state, "settings", [&](GraphSettings &graph) { graph.settings = text; });
   GraphSettings wanted = graph_settings(state);
+  if (wanted.settings == text)
+    return;
   wanted.settings = text;
   const auto model = std::make_shared<const GraphModel>(wanted);
   const auto faults = model->judge();
@@ -111,12 +124,13 @@ void change_settings(BinState &state, const std::string &text) {
         "the graph keeps its former settings");
     return;
   }
+  std::shared_ptr<const GraphModel> former;
   {
     std::lock_guard lock(state.mutex);
     state.settings = wanted;
-    state.model = model;
+    former = std::exchange(state.model, model);
   }
-  state.stream.set_model(model);
+  state.session->set_model(model, [&state, former] { restore_settings(state, former); });
 }
 
 }  // namespace
@@ -151,8 +165,9 @@ void install_properties(GObjectClass *object_class) {
       object_class, PROP_STATS,
       g_param_spec_boxed(
           "stats", "Statistics",
-          "Frames since READY: in, out, dropped, failed, in-flight; the device; what each node "
-          "counts; and of each section iterations-per-second and limiter, what holds it up. Rates "
+          "Frames since READY: in = out + merged + dropped + skipped + failed + in-flight; the "
+          "device; what each node counts; and of each section iterations-per-second and limiter, "
+          "what holds it up. Rates "
           "are measured from the first question on: it has none yet",
           GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
   g_object_class_install_property(
@@ -172,6 +187,7 @@ void install_properties(GObjectClass *object_class) {
 }
 
 std::string load_graph(BinState &state) {
+  const std::lock_guard changes(state.changes);
   const auto model = std::make_shared<const GraphModel>(graph_settings(state));
   std::string refusal = update_pads(state, *model);
   if (!refusal.empty())
@@ -180,7 +196,7 @@ std::string load_graph(BinState &state) {
     std::lock_guard lock(state.mutex);
     state.model = model;
   }
-  state.stream.set_model(model);
+  state.session->set_model(model);
   return "";
 }
 
@@ -237,7 +253,7 @@ void get_property(BinState &state, guint id, GValue *value, GParamSpec *spec) {
     set_text(graph.settings);
     break;
   case PROP_STATS:
-    g_value_take_boxed(value, state.stream.stats().release());
+    g_value_take_boxed(value, state.session->stats().release());
     break;
   case PROP_REPLAY:
     g_value_set_enum(value, static_cast<int>(graph.replay));

@@ -4,7 +4,8 @@
 
 #include <gst/video/video.h>
 
-#include "gstholoflowbin.h"
+#include <algorithm>
+
 #include "gstholoflowlog.h"
 #include "gstholoflowtensorcaps.h"
 
@@ -16,10 +17,32 @@ CapsPtr intersect(GstCaps *first, GstCaps *second) {
   return CapsPtr(gst_caps_intersect_full(first, second, GST_CAPS_INTERSECT_FIRST));
 }
 
-// Rows of a graph that cannot be judged: any, so that its fault and no link problem is reported.
-bool is_judged(const GraphModel &model) {
-  return model.read_faults().empty() && model.inputs().size() == 1 && model.outputs().size() == 1;
-}
+/// The graph as one of its ports sees it.
+struct Asked {
+  Session &session;
+  std::shared_ptr<const GraphModel> model;
+  const PortNode &node;
+  Frames known;  ///< of the other inputs
+
+  Asked(Session &asked, const InputPort &port)
+      : session(asked), model(asked.model()), node(port.node()), known(asked.known_frames(&port)) {}
+
+  /// Rows of a graph that cannot be judged: any, so that its fault and no link problem is reported.
+  [[nodiscard]] bool is_judged() const {
+    return model->read_faults().empty() && !node.name.empty();
+  }
+  [[nodiscard]] std::vector<const CapsRow *> rows() const {
+    return model->accepted_rows(node, known);
+  }
+  [[nodiscard]] GraphModel::RowInference infer(const CapsRow &row) const {
+    return model->infer_row(node, row, known);
+  }
+  /// The only way through the graph, null where there are others.
+  [[nodiscard]] const OutputInference *only_way(const Inference &inference) const {
+    const bool is_only = model->inputs().size() == 1 && inference.outputs.size() == 1;
+    return is_only ? &inference.outputs.begin()->second : nullptr;
+  }
+};
 
 void copy_field(GstStructure *to, const GstStructure *from, const char *field) {
   if (const GValue *value = gst_structure_get_value(from, field))
@@ -29,16 +52,19 @@ void copy_field(GstStructure *to, const GstStructure *from, const char *field) {
 // The row's caps as downstream allows them: sizes and rates of the output hold for the input where
 // the graph changes neither.
 CapsPtr as_downstream_allows(
-    const CapsRow &row, const GraphModel::RowInference &inferred, GstCaps *downstream) {
-  const auto &inference = *inferred.inference;
+    const Asked &asked, const CapsRow &row, const GraphModel::RowInference &inferred,
+    GstCaps *downstream) {
   CapsPtr open = row_caps(row);
+  const OutputInference *way = asked.only_way(*inferred.inference);
+  if (way == nullptr)
+    return open;
   // A layout that does not keep the size depends on it in ways that one inference does not tell.
-  const CapsPtr made = open_output_caps(inference.layout, true);
+  const CapsPtr made = open_output_caps(way->layout, true);
   const CapsPtr possible = intersect(made.get(), downstream);
   if (gst_caps_is_empty(possible.get()))
     return CapsPtr(gst_caps_new_empty());
   const bool ties_size = inferred.same_size && row.kind == CapsRow::Kind::Video;
-  const bool ties_rate = inference.buffers_per_frame == Rate{1, 1};
+  const bool ties_rate = way->buffers_per_frame() == Rate{1, 1};
   if (!ties_size && !ties_rate)
     return open;
   CapsPtr tied(gst_caps_new_empty());
@@ -59,7 +85,7 @@ CapsPtr as_downstream_allows(
 }
 
 // Frames whose size the filter fixes are inferred at that very size.
-bool takes_fixed_size(const GraphModel &model, const CapsRow &row, GstCaps *filter) {
+bool takes_fixed_size(const Asked &asked, const CapsRow &row, GstCaps *filter) {
   if (filter == nullptr || row.kind != CapsRow::Kind::Video)
     return true;
   bool any = false;
@@ -72,9 +98,9 @@ bool takes_fixed_size(const GraphModel &model, const CapsRow &row, GstCaps *filt
     if (!gst_structure_get_int(structure, "width", &width) ||
         !gst_structure_get_int(structure, "height", &height) || width <= 0 || height <= 0)
       return true;
-    const auto frame = placeholder_frame(
-        row, model.inputs().front().as, static_cast<size_t>(width), static_cast<size_t>(height));
-    if (model.infer(frame)->ok())
+    const auto frames = asked.model->frames_of(
+        asked.node, row, static_cast<size_t>(width), static_cast<size_t>(height), asked.known);
+    if (asked.model->infer(frames)->ok())
       return true;
   }
   return !any;
@@ -103,9 +129,9 @@ bool offers_raw(GstCaps *filter) {
   return false;
 }
 
-// What the caps of the graph's one Input leave of `caps`.
-CapsPtr as_input_allows(const GraphModel &model, CapsPtr caps) {
-  const CapsPtr allowed = allowed_caps(model.inputs().front());
+// What the node's "caps" leave of `caps`.
+CapsPtr as_input_allows(const PortNode &node, CapsPtr caps) {
+  const CapsPtr allowed = allowed_caps(node);
   return allowed == nullptr ? std::move(caps) : intersect(caps.get(), allowed.get());
 }
 
@@ -123,27 +149,30 @@ core::Error refused_downstream(const GstCaps *made) {
 }
 
 // Once for each life between READY and PAUSED: negotiation fails upstream, where nobody knows why.
-void explain_empty(BinState &state, const GraphModel &model, GstPad *sink, GstCaps *filter) {
-  if (filter == nullptr || !offers_raw(filter) || !state.stream.first_explanation())
+void explain_empty(const Asked &asked, GstPad *sink, GstCaps *filter) {
+  if (filter == nullptr || !offers_raw(filter) || !asked.session.first_explanation())
     return;
   core::FaultList faults;
-  for (const CapsRow *row : model.accepted_rows()) {
-    if (!takes_fixed_size(model, *row, filter) ||
-        !gst_caps_can_intersect(as_input_allows(model, row_caps(*row)).get(), filter))
+  for (const CapsRow *row : asked.rows()) {
+    if (!takes_fixed_size(asked, *row, filter) ||
+        !gst_caps_can_intersect(as_input_allows(asked.node, row_caps(*row)).get(), filter))
       continue;
-    faults.add(
-        refused_downstream(open_output_caps(model.infer_row(*row).inference->layout, true).get()));
+    const auto inferred = asked.infer(*row);
+    if (const auto *way = asked.only_way(*inferred.inference))
+      faults.add(refused_downstream(open_output_caps(way->layout, true).get()));
     break;
   }
   if (faults.empty()) {
     CapsPtr one(gst_caps_copy_nth(filter, 0));
     one.reset(gst_caps_fixate(one.release()));
-    faults = model.refusal(one.get());
+    faults = asked.model->refusal(asked.node, one.get(), asked.known);
   }
+  if (faults.empty())
+    return;
   const TextPtr offered(gst_caps_to_string(filter));
   GST_WARNING_OBJECT(sink, "nothing in common with %s", offered.get());
   post_warning(
-      state.element, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, core::to_text(faults),
+      asked.session.element(), GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, core::to_text(faults),
       std::string("upstream offers ") + offered.get());
 }
 
@@ -164,111 +193,159 @@ gboolean propose_allocation(GstQuery *query) {
   return TRUE;
 }
 
-gboolean add_latency(BinState &state, GstPad *sink, GstQuery *query) {
-  if (sink == nullptr || !gst_pad_peer_query(sink, query))
-    return FALSE;
+/// Where several streams meet the slowest counts; only live ones do.
+struct Latency {
   gboolean live = FALSE;
-  GstClockTime least = 0, most = 0;
-  gst_query_parse_latency(query, &live, &least, &most);
-  const auto own = state.stream.delay().value_or(Stream::Delay{});
-  least += own.least;
-  if (GST_CLOCK_TIME_IS_VALID(most))
-    most += own.most;
-  gst_query_set_latency(query, live, least, most);
-  return TRUE;
+  GstClockTime least = 0, most = GST_CLOCK_TIME_NONE;
+
+  void add(GstQuery *query) {
+    gboolean is_live = FALSE;
+    GstClockTime from = 0, to = GST_CLOCK_TIME_NONE;
+    gst_query_parse_latency(query, &is_live, &from, &to);
+    if (!live) {
+      *this = {is_live, from, to};
+    } else if (is_live) {
+      least = std::max(least, from);
+      most = std::min(most, to);  // NONE is the largest number
+    }
+  }
+};
+
+CapsPtr sink_caps(Session &session, InputPort &port, GstCaps *filter) {
+  const Asked asked(session, port);
+  CapsPtr caps(gst_caps_new_empty());
+  if (asked.is_judged()) {
+    CapsPtr downstream(gst_caps_new_any());
+    // Of several ways none may speak for another.
+    const auto outputs = session.outputs();
+    if (outputs.size() == 1 && asked.model->inputs().size() == 1)
+      downstream.reset(gst_pad_peer_query_caps(outputs.front()->pad(), nullptr));
+    for (const CapsRow *row : asked.rows()) {
+      if (!takes_fixed_size(asked, *row, filter))
+        continue;
+      caps.reset(gst_caps_merge(
+          caps.release(),
+          as_downstream_allows(asked, *row, asked.infer(*row), downstream.get()).release()));
+    }
+    caps = as_input_allows(asked.node, std::move(caps));
+  }
+  if (!session.is_started())
+    append_anything(caps, port.pad());
+  if (filter != nullptr)
+    caps = intersect(filter, caps.get());
+  if (gst_caps_is_empty(caps.get()) && asked.is_judged())
+    explain_empty(asked, port.pad(), filter);
+  return caps;
+}
+
+/// The Input whose frames leave there, null where there is none.
+InputPort *main_input(Session &session, const std::string &output) {
+  const auto model = session.model();
+  const auto found = model->main_inputs().find(output);
+  for (InputPort *port : session.inputs())
+    if (found != model->main_inputs().end() && port->node().name == found->second)
+      return port;
+  return nullptr;
+}
+
+CapsPtr source_caps(Session &session, OutputPort &port, GstCaps *filter) {
+  CapsPtr caps(gst_caps_new_empty());
+  InputPort *input = main_input(session, port.node());
+  if (input != nullptr) {
+    const Asked asked(session, *input);
+    CapsPtr upstream(gst_caps_new_any());
+    if (asked.is_judged() && asked.model->inputs().size() == 1)
+      upstream.reset(gst_pad_peer_query_caps(input->pad(), nullptr));
+    for (const CapsRow *row : asked.rows()) {
+      if (!gst_caps_can_intersect(row_caps(*row).get(), upstream.get()))
+        continue;
+      const auto inferred = asked.infer(*row);
+      const auto found = inferred.inference->outputs.find(port.node());
+      if (found != inferred.inference->outputs.end())
+        caps.reset(
+            gst_caps_merge(caps.release(), open_output_caps(found->second.layout, true).release()));
+    }
+  }
+  if (!session.is_started() || gst_caps_is_empty(caps.get()))
+    append_anything(caps, port.pad());
+  if (filter != nullptr)
+    caps = intersect(filter, caps.get());
+  return caps;
 }
 
 }  // namespace
 
-CapsPtr sink_caps(BinState &state, GstPad *sink, GstCaps *filter) {
-  const auto model = model_of(state);
-  CapsPtr caps(gst_caps_new_empty());
-  if (is_judged(*model)) {
-    CapsPtr downstream(gst_caps_new_any());
-    if (const PadPtr source = first_source(state))
-      downstream.reset(gst_pad_peer_query_caps(source.get(), nullptr));
-    for (const CapsRow *row : model->accepted_rows()) {
-      if (!takes_fixed_size(*model, *row, filter))
-        continue;
-      caps.reset(gst_caps_merge(
-          caps.release(),
-          as_downstream_allows(*row, model->infer_row(*row), downstream.get()).release()));
-    }
-    caps = as_input_allows(*model, std::move(caps));
+gboolean answer_latency(Session &session, const OutputPort *port, GstQuery *query) {
+  Latency sum;
+  bool any = false;
+  for (const InputPort *input : session.inputs()) {
+    const QueryPtr asked(gst_query_new_latency());
+    if (!gst_pad_peer_query(input->pad(), asked.get()))
+      continue;  // it may not be linked
+    any = true;
+    sum.add(asked.get());
   }
-  if (!state.stream.is_started())
-    append_anything(caps, sink);
-  if (filter != nullptr)
-    caps = intersect(filter, caps.get());
-  if (gst_caps_is_empty(caps.get()) && is_judged(*model))
-    explain_empty(state, *model, sink, filter);
-  return caps;
+  if (!any)
+    return FALSE;
+  Delay own;
+  for (const OutputPort *output : session.outputs()) {
+    if (port != nullptr && port != output)
+      continue;
+    const auto delay = session.delay_of(output->node()).value_or(Delay{});
+    own.least = std::max(own.least, delay.least);
+    own.most = std::max(own.most, delay.most);
+  }
+  if (GST_CLOCK_TIME_IS_VALID(sum.most))
+    sum.most += own.most;
+  gst_query_set_latency(query, sum.live, sum.least + own.least, sum.most);
+  return TRUE;
 }
 
-CapsPtr source_caps(BinState &state, GstPad *source, GstCaps *filter) {
-  const auto model = model_of(state);
-  CapsPtr caps(gst_caps_new_empty());
-  if (is_judged(*model)) {
-    CapsPtr upstream(gst_caps_new_any());
-    if (const PadPtr sink = first_sink(state))
-      upstream.reset(gst_pad_peer_query_caps(sink.get(), nullptr));
-    for (const CapsRow *row : model->accepted_rows()) {
-      if (!gst_caps_can_intersect(row_caps(*row).get(), upstream.get()))
-        continue;
-      const auto inferred = model->infer_row(*row);
-      caps.reset(gst_caps_merge(
-          caps.release(), open_output_caps(inferred.inference->layout, true).release()));
-    }
-  }
-  if (!state.stream.is_started() || gst_caps_is_empty(caps.get()))
-    append_anything(caps, source);
-  if (filter != nullptr)
-    caps = intersect(filter, caps.get());
-  return caps;
-}
-
-gboolean sink_query(GstPad *pad, GstObject *parent, GstQuery *query) {
-  BinState &state = state_of(GST_ELEMENT(parent));
+gboolean answer_sink_query(Session &session, InputPort &port, GstObject *parent, GstQuery *query) {
   switch (GST_QUERY_TYPE(query)) {
   case GST_QUERY_CAPS: {
     GstCaps *filter = nullptr;
     gst_query_parse_caps(query, &filter);
-    return answer_caps(query, sink_caps(state, pad, filter));
+    return answer_caps(query, sink_caps(session, port, filter));
   }
   case GST_QUERY_ACCEPT_CAPS: {
     GstCaps *caps = nullptr;
     gst_query_parse_accept_caps(query, &caps);
-    const auto model = model_of(state);
-    gst_query_set_accept_caps_result(query, is_judged(*model) && model->refusal(caps).empty());
+    const Asked asked(session, port);
+    gst_query_set_accept_caps_result(
+        query, asked.is_judged() && asked.model->refusal(asked.node, caps, asked.known).empty());
     return TRUE;
   }
   case GST_QUERY_ALLOCATION:
     return propose_allocation(query);
+  case GST_QUERY_DRAIN:
+    return port.handle_drain(query);
   default:
-    return gst_pad_query_default(pad, parent, query);
+    return gst_pad_query_default(port.pad(), parent, query);
   }
 }
 
-gboolean source_query(GstPad *pad, GstObject *parent, GstQuery *query) {
-  BinState &state = state_of(GST_ELEMENT(parent));
-  const PadPtr sink = first_sink(state);
+gboolean answer_source_query(
+    Session &session, OutputPort &port, GstObject *parent, GstQuery *query) {
   switch (GST_QUERY_TYPE(query)) {
   case GST_QUERY_CAPS: {
     GstCaps *filter = nullptr;
     gst_query_parse_caps(query, &filter);
-    return answer_caps(query, source_caps(state, pad, filter));
+    return answer_caps(query, source_caps(session, port, filter));
   }
   case GST_QUERY_LATENCY:
-    return add_latency(state, sink.get(), query);
+    return answer_latency(session, &port, query);
   case GST_QUERY_POSITION:
   case GST_QUERY_DURATION:
   case GST_QUERY_SEEKING:
-  case GST_QUERY_CONVERT:
-    return sink != nullptr && gst_pad_peer_query(sink.get(), query);
+  case GST_QUERY_CONVERT: {
+    const InputPort *input = main_input(session, port.node());
+    return input != nullptr && gst_pad_peer_query(input->pad(), query);
+  }
   case GST_QUERY_SCHEDULING:
     return FALSE;  // the pad pushes
   default:
-    return gst_pad_query_default(pad, parent, query);
+    return gst_pad_query_default(port.pad(), parent, query);
   }
 }
 

@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Answers to queries: caps by inference, allocation, latency.
+// Answers to queries on the ports' pads.
 #pragma once
 
 #include <gst/gst.h>
 
-#include "gstholoflowmodel.h"
+#include "gstholoflowinput.h"
+#include "gstholoflowoutput.h"
 
 namespace holoflow::gst {
 
-struct BinState;
+/// Any thread. Without an answer of their own, what GStreamer answers by default.
+gboolean answer_sink_query(Session &session, InputPort &port, GstObject *parent, GstQuery *query);
+gboolean answer_source_query(
+    Session &session, OutputPort &port, GstObject *parent, GstQuery *query);
 
-/// What the sink pad takes: a row for each format of which inference finds that the graph takes it
-/// and downstream takes the result. `filter` (may be null) gives the order. While the element is
-/// stopped every raw video is offered behind them, so that a link is made and the caps themselves
-/// are refused with a reason.
-[[nodiscard]] CapsPtr sink_caps(BinState &state, GstPad *sink, GstCaps *filter);
-/// What may leave the source pad for what upstream can send; while stopped any raw video too.
-[[nodiscard]] CapsPtr source_caps(BinState &state, GstPad *source, GstCaps *filter);
-
-gboolean sink_query(GstPad *pad, GstObject *parent, GstQuery *query);
-gboolean source_query(GstPad *pad, GstObject *parent, GstQuery *query);
+/// Of all inputs together, with the delay of that output; null: the largest of all.
+gboolean answer_latency(Session &session, const OutputPort *port, GstQuery *query);
 
 }  // namespace holoflow::gst

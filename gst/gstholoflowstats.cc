@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The property stats.
+// What others may ask a session: the property stats, ports, delays.
 #include <algorithm>
+#include <utility>
 
-#include "gstholoflowstream.h"
+#include "gstholoflowinput.h"
+#include "gstholoflowoutput.h"
 
 namespace holoflow::gst {
 
@@ -84,36 +86,132 @@ StructurePtr replays_of(const runtime::Scheduler &scheduler) {
 
 }  // namespace
 
-StructurePtr Stream::stats() const {
+FrameCounts Session::counts_of(const Graph &graph, bool active) const {
+  std::vector<runtime::StreamShape> shapes;
+  for (const auto &[output, inference] : graph.inference->outputs)
+    shapes.push_back(inference.shape);
+  std::map<std::string, DepartedFrames::Counts> departed;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto &[input, frames] : departed_)
+      departed.emplace(input, frames->counts());
+  }
+  return count_frames(graph.session->scheduler().ledger(), shapes, departed, active);
+}
+
+DepartedFrames &Session::departed_of(const std::string &input) {
+  auto &frames = departed_[input];
+  if (frames == nullptr)
+    frames = std::make_unique<DepartedFrames>();
+  return *frames;
+}
+
+// Adds what the last run counted; the next one counts anew.
+void Session::close_run() {
+  std::shared_ptr<Graph> graph;
+  {
+    std::lock_guard lock(mutex_);
+    if (!std::exchange(run_is_open_, false))
+      return;
+    graph = graph_;
+  }
+  const auto counts = counts_of(*graph, false);
+  std::lock_guard lock(mutex_);
+  totals_ += counts;
+}
+
+void Session::count_refused() {
+  std::lock_guard lock(mutex_);
+  ++totals_.in;
+  ++totals_.dropped;
+}
+
+StructurePtr Session::stats() const {
+  std::shared_ptr<Graph> graph;
+  bool is_open = false, is_active = false;
+  FrameCounts now;
+  std::string device;
+  {
+    std::lock_guard lock(mutex_);
+    graph = graph_;
+    is_open = run_is_open_;
+    is_active = runs();
+    now = totals_;
+    device = device_;
+  }
   StructurePtr nodes(gst_structure_new_empty("nodes"));
   StructurePtr sections(gst_structure_new_empty("sections"));
   StructurePtr replay(gst_structure_new_empty("replay"));
-  Totals now;
-  {
-    std::lock_guard lock(run_mutex_);
-    if (run_ != nullptr) {
-      const auto ledger = run_->scheduler->ledger();
-      now = count(ledger, *run_);
-      nodes = nodes_of(*run_->scheduler, ledger);
-      sections = sections_of(*run_->scheduler);
-      replay = replays_of(*run_->scheduler);
-    }
-    std::lock_guard state_lock(state_mutex_);
-    now.entered += totals_.entered + dropped_;
-    now.dropped += totals_.dropped + dropped_;
-    now.failed += totals_.failed;
+  if (graph != nullptr) {
+    const auto &scheduler = graph->session->scheduler();
+    if (is_open)
+      now += counts_of(*graph, is_active);
+    nodes = nodes_of(scheduler, scheduler.ledger());
+    sections = sections_of(scheduler);
+    replay = replays_of(scheduler);
   }
-  const auto output = output_.counts();
-  now.dropped += output.dropped;
-  now.held += output.held;
-  std::lock_guard lock(state_mutex_);
+  const auto count = [](uint64_t frames) { return static_cast<guint64>(frames); };
   return StructurePtr(gst_structure_new(
-      "application/x-holoflow-stats", "in", G_TYPE_UINT64, static_cast<guint64>(now.entered), "out",
-      G_TYPE_UINT64, static_cast<guint64>(output.out), "dropped", G_TYPE_UINT64,
-      static_cast<guint64>(now.dropped), "failed", G_TYPE_UINT64, static_cast<guint64>(now.failed),
-      "in-flight", G_TYPE_UINT64, static_cast<guint64>(now.held), "device", G_TYPE_STRING,
-      device_.c_str(), "nodes", GST_TYPE_STRUCTURE, nodes.get(), "sections", GST_TYPE_STRUCTURE,
+      "application/x-holoflow-stats", "in", G_TYPE_UINT64, count(now.in), "out", G_TYPE_UINT64,
+      count(now.out), "merged", G_TYPE_UINT64, count(now.merged), "dropped", G_TYPE_UINT64,
+      count(now.dropped), "skipped", G_TYPE_UINT64, count(now.skipped), "failed", G_TYPE_UINT64,
+      count(now.failed), "in-flight", G_TYPE_UINT64, count(now.in_flight), "device", G_TYPE_STRING,
+      device.c_str(), "nodes", GST_TYPE_STRUCTURE, nodes.get(), "sections", GST_TYPE_STRUCTURE,
       sections.get(), "replay", GST_TYPE_STRUCTURE, replay.get(), nullptr));
+}
+
+bool Session::is_started() const {
+  std::lock_guard lock(mutex_);
+  return state_ != StreamState::Stopped;
+}
+
+std::shared_ptr<const GraphModel> Session::model() const {
+  std::lock_guard lock(mutex_);
+  return model_;
+}
+
+Frames Session::known_frames(const InputPort *except) const {
+  std::lock_guard lock(mutex_);
+  Frames frames;
+  for (const InputPort *port : inputs_)
+    if (port != except && port->shared.stream)
+      frames.emplace(port->node().name, port->shared.stream->frame);
+  return frames;
+}
+
+std::vector<InputPort *> Session::inputs() const {
+  std::lock_guard lock(mutex_);
+  return inputs_;
+}
+
+std::vector<OutputPort *> Session::outputs() const {
+  std::lock_guard lock(mutex_);
+  return outputs_;
+}
+
+std::vector<OutputPort *> Session::outputs_of(const std::string &input) const {
+  std::lock_guard lock(mutex_);
+  if (inputs_.size() < 2)
+    return outputs_;
+  const auto &main = model_->main_inputs();
+  std::vector<OutputPort *> result;
+  for (OutputPort *output : outputs_) {
+    const auto found = main.find(output->node());
+    if (found == main.end() || found->second == input)
+      result.push_back(output);
+  }
+  return result;
+}
+
+std::optional<Delay> Session::delay_of(const std::string &output) const {
+  std::lock_guard lock(mutex_);
+  const auto found = delays_.find(output);
+  return found != delays_.end() ? std::optional(found->second) : std::nullopt;
+}
+
+bool Session::first_explanation() {
+  std::lock_guard lock(mutex_);
+  return !std::exchange(explained_, true);
 }
 
 }  // namespace holoflow::gst

@@ -20,6 +20,13 @@ void AsyncLink::begin_run() {
   counts_disagree_ = false;
 }
 
+void AsyncLink::continue_run() {
+  if (counts_frames_)
+    return begin_run();
+  input_ended_ = consumer_gone_ = false;
+  unannounced_ = 0;
+}
+
 void AsyncLink::producer_pushes(std::span<const core::FrameRecord> records) {
   if (!options_.carries_records)
     return;

@@ -36,6 +36,9 @@ public:
 
   /// Forgets the last run; no section runs.
   void begin_run();
+  /// Forgets that the last run has ended; no section runs. Of a task that does not know its end,
+  /// which counts frames anew, it forgets everything.
+  void continue_run();
 
   /// Before a push is tried, however often: a pop may see its frames before it has returned.
   void producer_pushes(std::span<const core::FrameRecord> records);

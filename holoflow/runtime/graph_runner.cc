@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // GraphRunner: compiles a graph, runs it and stands at both rims.
 //
-//   push ──► IFrameInput … sections … IFrameOutput ──► OutputQueue ──► pop
+//   push ──► IFrameInput … GraphSession … IFrameOutput ──► OutputQueue ──► pop
 #include "holoflow/runtime/graph_runner.hh"
 
 #include <array>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
 
 #include "holoflow/builtin_tasks.hh"
-#include "holoflow/core/near_name.hh"
 #include "holoflow/device/hand_over.hh"
 #include "holoflow/device/slot_pool.hh"
-#include "holoflow/runtime/rim.hh"
+#include "holoflow/runtime/graph_session.hh"
 
 namespace holoflow::runtime {
 
@@ -22,41 +22,6 @@ namespace {
 
 // Tensors that wait for pop; while as many do, the graph waits too.
 constexpr size_t output_queue_length = 2;
-
-/// How the run ended, for everyone who waits for that.
-class RunEnd {
-public:
-  void finish(std::exception_ptr error) {
-    {
-      std::lock_guard lock(mutex_);
-      finished_ = true;
-      error_ = std::move(error);
-    }
-    changed_.notify_all();
-  }
-  /// Waits for the end, then throws the error that ended the run, if one did.
-  void wait_and_rethrow() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return finished_; });
-    rethrow();
-  }
-  void rethrow_if_finished() {
-    std::lock_guard lock(mutex_);
-    if (finished_)
-      rethrow();
-  }
-
-private:
-  void rethrow() const {
-    if (error_ != nullptr)
-      std::rethrow_exception(error_);
-  }
-
-  std::mutex mutex_;  // guards both
-  std::condition_variable changed_;
-  bool finished_ = false;
-  std::exception_ptr error_;
-};
 
 /// Between an Output's section and the thread that pops.
 class OutputQueue final : public IFrameSink {
@@ -147,18 +112,6 @@ private:
   std::function<void()> release_;
 };
 
-template <typename Map> auto &find_rim(Map &rims, const std::string &name, const char *type) {
-  const auto found = rims.find(name);
-  if (found != rims.end())
-    return found->second;
-  std::vector<std::string> names;
-  for (const auto &[known, rim] : rims)
-    names.push_back(known);
-  throw std::invalid_argument(
-      "no " + std::string(type) + " node \"" + name + "\" in this graph" +
-      core::suggestion_or_names(name, names, "it has"));
-}
-
 }  // namespace
 
 OutputTensor::OutputTensor(
@@ -192,36 +145,21 @@ public:
     registry_ = &own_registry_;
   }
 
-  ~Impl() {
-    if (scheduler_ == nullptr)
-      return;
-    scheduler_->request_stop();
-    try {
-      scheduler_->wait();
-    } catch (...) {
-      // Whoever pushed or popped has been told; a destructor tells nobody.
-    }
-  }
-
   [[nodiscard]] core::Registry &registry() { return *registry_; }
 
   void start(const core::GraphSpec &spec) {
-    compiled_ = Compiler(*registry_, config_).compile(spec);
-    for (auto &[name, task] : compiled_->resources.tasks) {
-      if (auto *input = dynamic_cast<IFrameInput *>(task.get()))
-        inputs_[name].rim = input;
-      if (auto *output = dynamic_cast<IFrameOutput *>(task.get())) {
-        auto &queue = outputs_[name];
-        queue = std::make_unique<OutputQueue>();
-        output->set_split(false);
-        output->set_sink(queue.get());
-      }
+    session_ = std::make_unique<GraphSession>(
+        Compiler(*registry_, config_).compile(spec),
+        GraphSession::Options{.trace_spans = config_.trace_spans});
+    for (const auto &[name, output] : session_->outputs()) {
+      auto &queue = outputs_[name];
+      queue = std::make_unique<OutputQueue>();
+      output->set_split(false);
+      output->set_sink(queue.get());
     }
-    scheduler_ =
-        std::make_unique<Scheduler>(compiled_->graph, compiled_->sections, compiled_->resources);
-    scheduler_->set_trace(config_.trace_spans);
-    scheduler_->set_on_finished([this](std::exception_ptr error) { end_.finish(error); });
-    scheduler_->start();
+    for (const auto &[name, rim] : session_->inputs())
+      inputs_[name].rim = rim;
+    session_->start();
   }
 
   bool push(
@@ -229,7 +167,8 @@ public:
       std::vector<core::FrameRecord> records, std::function<void()> release,
       std::optional<DeviceEvent> ready) {
     ReleaseGuard guard(std::move(release));
-    InputRim &input = find_rim(inputs_, name, "Input");
+    const auto found = inputs_.find(name);
+    InputRim &input = found != inputs_.end() ? found->second : no_such_input(name);
     InputFrames &frames = input.frames;
     frames.data = data;
     frames.desc = desc;
@@ -246,35 +185,29 @@ public:
     case IFrameInput::PushResult::Ok:
       return true;
     case IFrameInput::PushResult::Stopped:
-      end_.wait_and_rethrow();
+      wait_and_rethrow();
       return false;
     case IFrameInput::PushResult::Closed:
-      end_.rethrow_if_finished();
+      if (!is_active(session_->state()))
+        wait_and_rethrow();
       return false;
     }
     return false;
   }
 
   std::optional<OutputTensor> pop(const std::string &name) {
-    OutputQueue &queue = *find_rim(outputs_, name, "Output");
+    const auto found = outputs_.find(name);
+    OutputQueue &queue = found != outputs_.end() ? *found->second : no_such_output(name);
     bool eof = false;
     if (auto frames = queue.pop(eof))
       return OutputTensor(
           std::move(frames->desc), frames->data, frames->records, std::move(frames->release));
     if (!eof)
-      end_.wait_and_rethrow();
+      wait_and_rethrow();
     return std::nullopt;
   }
 
-  void end() {
-    for (const auto &[name, input] : inputs_)
-      input.rim->end();
-  }
-
-  void end(const std::string &name) { find_rim(inputs_, name, "Input").rim->end(); }
-
-  [[nodiscard]] const CompilerOutput &compiled() const { return *compiled_; }
-  [[nodiscard]] Scheduler &scheduler() { return *scheduler_; }
+  [[nodiscard]] GraphSession &session() { return *session_; }
 
 private:
   /// An Input and what its pushes use again, on the thread that pushes.
@@ -287,8 +220,23 @@ private:
     Stream stream = {};
   };
 
+  [[noreturn]] InputRim &no_such_input(const std::string &name) const {
+    (void)session_->input(name);
+    throw std::logic_error("internal error: an input without its rim");
+  }
+  [[noreturn]] OutputQueue &no_such_output(const std::string &name) const {
+    (void)session_->output(name);
+    throw std::logic_error("internal error: an output without its queue");
+  }
+
+  void wait_and_rethrow() const {
+    session_->wait();
+    if (const auto error = session_->error(); error != nullptr)
+      std::rethrow_exception(error);
+  }
+
   [[nodiscard]] Device &device() const {
-    const int index = compiled_->report.device_index;
+    const int index = session_->compiled().report.device_index;
     return index >= 0 ? cuda_device(index) : host_device();
   }
 
@@ -316,15 +264,13 @@ private:
     frames.release = guard.hand_on();
   }
 
-  // In the order in which they depend on each other: the scheduler goes first, the registry last.
+  // In the order in which they depend on each other: the session goes first, the registry last.
   core::Registry own_registry_;
   core::Registry *registry_;
   const Config config_;
-  RunEnd end_;
   std::map<std::string, std::unique_ptr<OutputQueue>> outputs_;
-  std::unique_ptr<CompilerOutput> compiled_;
   std::map<std::string, InputRim> inputs_;
-  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<GraphSession> session_;
 };
 
 GraphRunner::GraphRunner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -381,20 +327,20 @@ std::optional<OutputTensor> GraphRunner::pop(const std::string &output) {
 }
 
 void GraphRunner::end() {
-  impl_->end();
+  impl_->session().end();
 }
 void GraphRunner::end(const std::string &input) {
-  impl_->end(input);
+  impl_->session().end(input);
 }
 void GraphRunner::stop() {
-  impl_->scheduler().request_stop();
+  impl_->session().stop();
 }
 
 const CompilerOutput &GraphRunner::compiled() const {
-  return impl_->compiled();
+  return impl_->session().compiled();
 }
 Scheduler &GraphRunner::scheduler() {
-  return impl_->scheduler();
+  return impl_->session().scheduler();
 }
 
 }  // namespace holoflow::runtime

@@ -89,7 +89,9 @@ public:
     join();
   }
 
-  void start() {
+  enum class Beginning { Anew, GoesOn };
+
+  void start(Beginning beginning) {
     if (running_)
       return;
     join();
@@ -97,12 +99,8 @@ public:
     rethrown_ = false;
     for (auto &runner : runners_)
       runner.trace.reset(trace_spans_);
-    for (auto &node : nodes_) {
-      node->counters.aborted_frames = 0;
-      if (node->link != nullptr)
-        node->link->begin_run();
-      begin_run(*node);
-    }
+    for (auto &node : nodes_)
+      begin_run(*node, beginning);
     running_ = true;
     sections_left_ = runners_.size();
     if (runners_.empty()) {
@@ -182,11 +180,16 @@ public:
 
 private:
   // Throws TaskError; nothing runs then, and the next start() tries all of it again.
-  static void begin_run(NodeRuntime &node) {
+  static void begin_run(NodeRuntime &node, Beginning beginning) {
+    const bool anew = beginning == Beginning::Anew;
+    if (anew)
+      node.counters.aborted_frames = 0;
+    if (node.link != nullptr)
+      anew ? node.link->begin_run() : node.link->continue_run();
     RunningPlace place("");
-    place.enter(*node.plan, "begin_run");
+    place.enter(*node.plan, anew ? "begin_run" : "continue_run");
     try {
-      node.task->begin_run();
+      anew ? node.task->begin_run() : node.task->continue_run();
     } catch (...) {
       std::rethrow_exception(place.describe_failure());
     }
@@ -237,7 +240,10 @@ Scheduler::Scheduler(
 Scheduler::~Scheduler() = default;
 
 void Scheduler::start() {
-  impl_->start();
+  impl_->start(Impl::Beginning::Anew);
+}
+void Scheduler::resume() {
+  impl_->start(Impl::Beginning::GoesOn);
 }
 void Scheduler::request_stop() {
   impl_->request_stop();

@@ -138,9 +138,9 @@ TEST(Errors, EveryFaultIsListed) {
 
 TEST(Errors, AGraphWithoutInputOrOutput) {
   expect_bad_graph(
-      R"({"nodes":{"out":{"type":"Output"}},"edges":[]})", {"expected one Input node, got none"});
+      R"({"nodes":{"out":{"type":"Output"}},"edges":[]})", {"expected a node of type \"Input\", got none; add one"});
   expect_bad_graph(
-      R"({"nodes":{"in":{"type":"Input"}},"edges":[]})", {"expected one Output node, got none"});
+      R"({"nodes":{"in":{"type":"Input"}},"edges":[]})", {"expected a node of type \"Output\", got none; add one"});
 }
 
 TEST(Errors, AGraphThatTakesNoFormatAtAll) {

@@ -270,7 +270,7 @@ OpResult BatchQueueTask::find_window(size_t &frames) {
         return OpResult::NotReady;
       if (!shape_.pad || head <= std::max(first, counts_.shown_end)) {
         if (!std::exchange(counts_.flushed, true))
-          forget_records();
+          forget_records(settled(head), head);
         return OpResult::Eof;
       }
     }
@@ -288,6 +288,7 @@ void BatchQueueTask::count_window(uint64_t first, size_t frames) {
   counts_.left += end - std::max(first, counts_.shown_end);
   counts_.shown_end = end;
   counts_.next = first + shape_.stride;
+  counts_.completed = frames < shape_.size;
 }
 
 void BatchQueueTask::show_records(
@@ -445,45 +446,78 @@ void BatchQueueTask::release_output(int index) {
   give_back();
 }
 
-void BatchQueueTask::forget_records() {
-  std::fill(records_.begin(), records_.end(), core::FrameRecord{});
+uint64_t BatchQueueTask::settled(uint64_t head) const {
+  return std::max(counts_.shown_end, std::min(counts_.next, head));
+}
+
+void BatchQueueTask::forget_records(uint64_t first, uint64_t end) {
+  for (uint64_t frame = first; frame < end; ++frame)
+    records_[frame % records_.size()] = core::FrameRecord{};
 }
 
 void BatchQueueTask::begin_run() {
   abandon_input(0);
   if (owns_output_ && pops_ != releases_)
     storage_access().owned_output_storage(0).ptr = nullptr;
+  const std::lock_guard lock(mutex_);
+  begin_anew();
+  copied_ = 0;
+  gap_ = lost_ = false;
+  before_ = {};
+}
+
+// Under the mutex.
+void BatchQueueTask::begin_anew() {
   pops_ = releases_ = 0;
   unsettled_ = false;
-  const std::lock_guard lock(mutex_);
-  forget_records();
-  head_ = tail_ = refused_ = copied_ = 0;
+  forget_records(0, records_.size());
+  head_ = tail_ = refused_ = 0;
   ended_ = false;
   to_refuse_ = 0;
-  gap_ = lost_ = false;
   counts_ = {};
   pinned_.reset();
 }
 
+// Nothing is lent, and both streams are done.
+void BatchQueueTask::continue_run() {
+  const std::lock_guard lock(mutex_);
+  const uint64_t head = head_, shown = settled(head);
+  lost_ = lost_ || head != shown;
+  // A window that was completed has no more frames to come: the next one begins with the next.
+  const bool begins_window = counts_.completed && counts_.next > head;
+  if (!begins_window && (head - shown) % shape_.frames_in == 0) {
+    before_.entered += head - shown;
+    before_.dropped += head - shown;
+    forget_records(shown, head);
+    head_ = shown;
+    tail_ = counts_.next;
+    counts_.flushed = ended_ = false;
+    return;
+  }
+  // Pushes begin at multiples of their frames: what was shown cannot stay without the rest.
+  before_ = ledger_so_far();
+  begin_anew();
+}
+
 runtime::NodeLedgerView BatchQueueTask::ledger_view() const {
-  // Head after the counts: what was popped was pushed before.
-  const Counts counts = [this] {
-    const std::lock_guard lock(mutex_);
-    return counts_;
-  }();
+  const std::lock_guard lock(mutex_);
+  return ledger_so_far();
+}
+
+// Under the mutex. Head after the counts: what was popped was pushed before.
+runtime::NodeLedgerView BatchQueueTask::ledger_so_far() const {
   const uint64_t refused = refused_.load(std::memory_order_acquire);
   const uint64_t head = head_.load(std::memory_order_acquire);
-  const uint64_t settled = std::max(counts.shown_end, std::min(counts.next, head));
-  runtime::NodeLedgerView view;
-  view.entered = head + refused;
-  view.left = counts.left;
-  view.overflowed = counts.lost + refused;
-  view.skipped = settled - counts.left - counts.lost;
-  view.held = head - settled;
-  if (counts.flushed) {
-    view.dropped = std::exchange(view.held, 0);
+  runtime::NodeLedgerView view = before_;
+  view.entered += head + refused;
+  view.left += counts_.left;
+  view.overflowed += counts_.lost + refused;
+  view.skipped += settled(head) - counts_.left - counts_.lost;
+  view.held = head - settled(head);
+  if (counts_.flushed)
+    view.dropped += std::exchange(view.held, 0);
+  if (view.dropped > 0)
     view.dropped_reason = "flush";
-  }
   return view;
 }
 

@@ -103,6 +103,9 @@ public:
   bool knows_end_of_input() const noexcept override { return true; }
 
   void begin_run() override;
+  /// Frames that no window has shown are given up; what windows share stays. Where a push brings
+  /// several frames and only some of them were shown, all are given up.
+  void continue_run() override;
   runtime::NodeLedgerView ledger_view() const override;
 
   /// Frames copied inside the task since the run began, any reason.
@@ -116,6 +119,7 @@ private:
     uint64_t shown_end = 0;  // behind the last frame that a window showed
     uint64_t left = 0;
     uint64_t lost = 0;  // in windows that were dropped
+    bool completed = false;  // the last window, with repeats
     bool flushed = false;  // the consumer saw the end: what is left is dropped
   };
 
@@ -143,7 +147,11 @@ private:
   void give_back();
   [[nodiscard]] uint64_t first_needed() const;
   void settle();
-  void forget_records();
+  void begin_anew();
+  [[nodiscard]] runtime::NodeLedgerView ledger_so_far() const;
+  /// Under the mutex: frames before this one were shown, skipped or lost.
+  [[nodiscard]] uint64_t settled(uint64_t head) const;
+  void forget_records(uint64_t first, uint64_t end);
 
   const QueueShape shape_;
   const bool owns_input_;
@@ -182,6 +190,7 @@ private:
   std::mutex copying_;  // drop-oldest: see above; taken before mutex_
   mutable std::mutex mutex_;  // held for numbers and records only
   Counts counts_;
+  runtime::NodeLedgerView before_;  // what continue_run() settled
   std::optional<uint64_t> pinned_;  // drop-oldest: first frame of the window being copied
   bool lost_ = false;  // windows were dropped since the last one that was shown
 };

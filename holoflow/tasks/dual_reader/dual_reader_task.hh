@@ -40,6 +40,7 @@ public:
   bool knows_end_of_input() const noexcept override { return true; }
 
   void begin_run() override;
+  void continue_run() override { ended_ = false; }
   runtime::NodeLedgerView ledger_view() const override;
 
 private:

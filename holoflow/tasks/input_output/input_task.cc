@@ -354,9 +354,13 @@ void InputTask::begin_run() {
   }
   drop_queue();
   return_everything();
+  continue_run();
+  entered_ = left_ = dropped_ = 0;
+}
+
+void InputTask::continue_run() {
   std::lock_guard lock(mutex_);
   ended_ = interrupted_ = closed_ = false;
-  entered_ = left_ = dropped_ = 0;
 }
 
 void InputTask::end_of_section(bool) {

@@ -81,6 +81,8 @@ public:
   uint64_t frames_entered() const override { return entered_; }
 
   void begin_run() override;
+  /// Frames are numbered on.
+  void continue_run() override;
   void end_of_section(bool eof) override;
   runtime::NodeLedgerView ledger_view() const override;
 

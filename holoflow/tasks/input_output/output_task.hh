@@ -44,6 +44,7 @@ public:
   std::chrono::nanoseconds take_waiting_time() override;
 
   void begin_run() override;
+  void continue_run() override {}
   void end_of_section(bool eof) override;
   runtime::NodeLedgerView ledger_view() const override;
 

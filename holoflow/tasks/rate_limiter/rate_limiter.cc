@@ -47,7 +47,13 @@ core::InferResult infer_rate_limiter(
         std::to_string(slots) + " slots for " + core::to_string(input) + " are too many bytes");
   result.own_memory = {
       {input.mem_loc, bytes, slots == 2 ? "two slots" : std::to_string(slots) + " slots"}};
-  result.window = core::Window{frames, frames, frames, slots * frames, drops};
+  result.window = core::Window{
+      .frames_in = frames,
+      .size = frames,
+      .stride = frames,
+      .capacity = slots * frames,
+      .drops = drops,
+      .thins = drops};
   result.writes_records = {true};
   return result;
 }

@@ -59,6 +59,7 @@ public:
   std::optional<std::chrono::steady_clock::time_point> ready_at() override;
 
   void begin_run() override;
+  void continue_run() override { ended_ = false; }
   runtime::NodeLedgerView ledger_view() const override;
 
 private:

@@ -45,6 +45,7 @@ public:
 
   core::OpResult execute(core::SyncCtx &ctx) override;
   void begin_run() override { count_ = 0; }
+  void continue_run() override {}
 
 private:
   core::TDesc frame_;
@@ -83,6 +84,8 @@ public:
   bool knows_end_of_input() const noexcept override { return true; }
 
   void begin_run() override;
+  /// Frames of windows to come stay.
+  void continue_run() override { ended_ = flushed_ = false; }
   runtime::NodeLedgerView ledger_view() const override;
 
 private:

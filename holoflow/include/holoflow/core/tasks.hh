@@ -2,7 +2,7 @@
 // The task model: what a task is, what its factory tells the compiler, what the scheduler calls.
 //
 // Life of a task: factory infer() (no device, any thread) → create() or update() (compiler thread)
-// → bind_logger(), bind_storage_access() → for each run: begin_run(), then the running calls below
+// → bind_logger(), bind_storage_access() → for each run: begin_run() or continue_run(), then the running calls below
 // (section threads) → destructor.
 #pragma once
 
@@ -99,6 +99,10 @@ public:
   /// Called by Scheduler::start() on its caller's thread, in plan order, before any section runs;
   /// an exception fails the start. A node that is kept while a running graph changes is not told.
   virtual void begin_run() {}
+  /// The last run came to its end because its inputs had ended, and goes on: frames that were
+  /// shown stay for those to come, only the end itself is forgotten. Called by Scheduler::resume()
+  /// as begin_run() by start(). By default the task forgets everything.
+  virtual void continue_run() { begin_run(); }
 
 protected:
   /// The node's logger; not to be called before the compiler has bound it (not in constructors).
@@ -156,6 +160,7 @@ struct Window {
   /// Frames that have to come in before the first pop, beyond `size`: how far behind its input the
   /// task is. Where paths meet, the other path has to hold as many.
   size_t delay = 0;
+  bool thins = false;  ///< drops for time, full or not: nobody knows at which rate frames leave
 };
 
 /// Memory that a task takes for itself.

@@ -205,6 +205,10 @@ public:
   /// Every task's begin_run() is called before; where one throws, nothing starts and this throws
   /// TaskError with its node.
   void start();
+  /// The same after a run that came to the end of its sources: it goes on. Tasks are called
+  /// continue_run() instead, so windows keep the frames that they share with those to come, and
+  /// frames are numbered on. After another end, start().
+  void resume();
   /// Asks every section to stop within its current iteration. Does not wait; nothing happens where
   /// nothing runs.
   void request_stop();

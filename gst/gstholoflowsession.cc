@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Frames into the graph: when it is compiled, when a run begins and ends. Graphs are made in
+// gstholoflowgraph.cc, flushes are in gstholoflowflush.cc, what others may ask is in
+// gstholoflowstats.cc.
+#include "gstholoflowsession.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "gstholoflowchange.h"
+#include "gstholoflowinput.h"
+#include "gstholoflowlog.h"
+#include "gstholoflowoutput.h"
+#include "gstholoflowtasks.h"
+
+namespace holoflow::gst {
+
+namespace {
+
+using State = StreamState;
+
+struct Move {
+  State from, to;
+};
+// The drawing in the header. From everywhere a stop leads to Stopped, and from where something is
+// started a flush leads to Flushing.
+constexpr std::array moves{
+    Move{State::Stopped, State::Waiting},  Move{State::Waiting, State::Ready},
+    Move{State::Ready, State::Waiting},    Move{State::Ready, State::Running},
+    Move{State::Running, State::Draining}, Move{State::Running, State::Ready},
+    Move{State::Draining, State::Ready},   Move{State::Running, State::Failed},
+    Move{State::Draining, State::Failed},  Move{State::Ready, State::Failed},
+    Move{State::Flushing, State::Ready},   Move{State::Flushing, State::Waiting},
+};
+
+}  // namespace
+
+const char *to_string(StreamState state) {
+  switch (state) {
+  case State::Stopped:
+    return "stopped";
+  case State::Waiting:
+    return "waiting";
+  case State::Ready:
+    return "ready";
+  case State::Running:
+    return "running";
+  case State::Draining:
+    return "draining";
+  case State::Flushing:
+    return "flushing";
+  case State::Failed:
+    return "failed";
+  }
+  return "unknown";
+}
+
+bool may_follow(StreamState from, StreamState to) {
+  if (to == State::Stopped)
+    return from != State::Stopped;
+  if (to == State::Flushing)
+    return from != State::Stopped && from != State::Flushing;
+  return std::any_of(moves.begin(), moves.end(), [&](const Move &move) {
+    return move.from == from && move.to == to;
+  });
+}
+
+Session::Session(GstElement *element) : element_(element) {
+  register_tasks(registry_);
+}
+
+Session::~Session() = default;
+
+void Session::move_to(State next) {
+  if (!may_follow(state_, next))
+    GST_ERROR_OBJECT(
+        element_, "internal error: a stream that is %s became %s", to_string(state_),
+        to_string(next));
+  GST_LOG_OBJECT(element_, "from %s to %s", to_string(state_), to_string(next));
+  state_ = next;
+  changed_.notify_all();
+}
+
+void Session::set_ports(std::vector<InputPort *> inputs, std::vector<OutputPort *> outputs) {
+  std::lock_guard lock(mutex_);
+  inputs_ = std::move(inputs);
+  outputs_ = std::move(outputs);
+}
+
+void Session::set_model(std::shared_ptr<const GraphModel> model, std::function<void()> refused) {
+  std::lock_guard lock(mutex_);
+  model_ = std::move(model);
+  refused_ = std::move(refused);
+}
+
+void Session::start() {
+  std::string trace_fault;
+  {
+    std::lock_guard lock(mutex_);
+    try {
+      trace_.start(model_->settings().trace_location);
+    } catch (const std::exception &error) {
+      trace_fault = error.what();
+    }
+    move_to(State::Waiting);
+    explained_ = warned_of_missing_ = false;
+    totals_ = {};
+    flush_seqnum_.reset();
+    upstream_seqnum_.reset();
+  }
+  if (!trace_fault.empty())
+    warn_of_trace(trace_fault);
+}
+
+void Session::halt() {
+  std::shared_ptr<Graph> graph;
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ != State::Stopped)
+      move_to(State::Stopped);
+    graph = graph_;
+  }
+  if (graph != nullptr)
+    graph->session->stop();
+}
+
+void Session::stop() {
+  discard_graph();
+  write_trace();
+  warned_.clear();
+  std::lock_guard lock(mutex_);
+  for (InputPort *port : inputs_) {
+    port->reset();
+    port->shared.ended = false;
+    port->shared.stream.reset();
+    port->shared.awaited_flush.reset();
+  }
+  delays_.clear();
+  device_.clear();
+  goes_on_ = false;
+}
+
+GstFlowReturn Session::refusal_of(const InputPort &port) const {
+  if (state_ == State::Stopped || port.shared.pad != InputPort::Shared::Pad::Active)
+    return GST_FLOW_FLUSHING;
+  return state_ == State::Failed ? GST_FLOW_ERROR : GST_FLOW_OK;
+}
+
+bool Session::has_all_streams() const {
+  return std::all_of(inputs_.begin(), inputs_.end(), [](const InputPort *port) {
+    return port->shared.stream.has_value();
+  });
+}
+
+bool Session::is_current() const {
+  return graph_ != nullptr && graph_->model == model_;
+}
+
+bool Session::all_ended() const {
+  return std::all_of(
+      inputs_.begin(), inputs_.end(), [](const InputPort *port) { return port->shared.ended; });
+}
+
+const InputPort *Session::ended_input() const {
+  const auto found = std::find_if(
+      inputs_.begin(), inputs_.end(), [](const InputPort *port) { return port->shared.ended; });
+  return found != inputs_.end() ? *found : nullptr;
+}
+
+std::map<std::string, InputStream> Session::streams() const {
+  std::map<std::string, InputStream> streams;
+  for (const InputPort *port : inputs_)
+    streams.emplace(port->node().name, *port->shared.stream);
+  return streams;
+}
+
+Session::Entry Session::enter(InputPort &port) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (const auto flow = refusal_of(port); flow != GST_FLOW_OK)
+      return {flow};
+    if (const auto flow = combined_flow(); flow != GST_FLOW_OK && state_ != State::Flushing)
+      return {flow};
+    if (state_ == State::Running && is_current() && !changing_)
+      return {GST_FLOW_OK, graph_, inputs_.size() > 1};
+    if (changing_ || state_ == State::Flushing || state_ == State::Draining) {
+      changed_.wait(lock);
+      continue;
+    }
+    if (!port.shared.stream) {
+      GST_ERROR_OBJECT(port.pad(), "a buffer came before caps that the graph takes");
+      return {GST_FLOW_NOT_NEGOTIATED};
+    }
+    // What another input would have to bring does not come any more.
+    if (state_ != State::Running && ended_input() != nullptr)
+      return {GST_FLOW_EOS};
+    if (!has_all_streams()) {
+      warn_of_missing(port, lock);
+      if (!has_all_streams() && refusal_of(port) == GST_FLOW_OK)
+        changed_.wait(lock);
+      continue;
+    }
+    Change change(*this, lock);
+    lock.unlock();
+    const bool runs = prepare();
+    lock.lock();
+    change.end();
+    if (!runs && refusal_of(port) == GST_FLOW_OK && state_ != State::Flushing)
+      return {GST_FLOW_NOT_NEGOTIATED};
+  }
+}
+
+// The graph for the settings and caps that there are, running. With a Change, without the lock.
+bool Session::prepare() {
+  std::shared_ptr<Graph> graph;
+  std::shared_ptr<const GraphModel> model;
+  {
+    std::lock_guard lock(mutex_);
+    graph = graph_;
+    model = model_;
+  }
+  if (graph != nullptr && graph->model != model && !replace_settings())
+    return false;
+  if (graph == nullptr && !compile())
+    return false;
+  return begin_run();
+}
+
+// Throws nothing: where tasks cannot begin, on_over() has said so.
+bool Session::begin_run() {
+  std::shared_ptr<Graph> graph;
+  bool goes_on = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ == State::Running)
+      return true;
+    if (state_ != State::Ready)
+      return false;
+    graph = graph_;
+    goes_on = std::exchange(goes_on_, false);
+  }
+  graph->session->wait();  // on_over() comes a little before the end
+  keep_trace(*graph);
+  goes_on = goes_on && graph->session->state() == runtime::SessionState::Drained;
+  if (!goes_on)
+    close_run();
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ != State::Ready)
+      return false;
+    move_to(State::Running);
+    run_is_open_ = untraced_run_ = true;
+    for (OutputPort *output : outputs_) {
+      const auto found = graph->inference->outputs.find(output->node());
+      const bool is_known = found != graph->inference->outputs.end();
+      output->begin_run(is_known ? &departed_of(found->second.shape.input) : nullptr, goes_on);
+    }
+    for (const InputPort *port : inputs_)
+      if (!goes_on)
+        departed_of(port->node().name).begin_run();
+  }
+  try {
+    goes_on ? graph->session->resume() : graph->session->start();
+  } catch (const std::exception &error) {
+    GST_DEBUG_OBJECT(element_, "the run does not begin: %s", error.what());
+    return false;
+  }
+  std::lock_guard lock(mutex_);
+  // A flush or a stop that came before the start found nothing to stop.
+  if (state_ == State::Stopped || state_ == State::Flushing)
+    graph->session->stop();
+  return state_ == State::Running;
+}
+
+void Session::on_over(std::exception_ptr error) {
+  if (error != nullptr) {
+    std::string text = "the graph failed";
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::exception &failure) {
+      text = failure.what();
+    } catch (...) {
+    }
+    post_error(
+        element_, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, text,
+        "a task of the graph ended the run");
+  }
+  std::unique_lock lock(mutex_);
+  for (OutputPort *output : outputs_)
+    output->end_run(error != nullptr);
+  // Where all have ended the next stream begins anew; else the others are told of the end.
+  const bool begins_anew = all_ended();
+  for (InputPort *port : inputs_)
+    port->shared.ended = port->shared.ended && !begins_anew;
+  // A graph that keeps its frames is a sink: the pipeline waits for its message.
+  if (state_ == State::Draining && begins_anew && error == nullptr && outputs_.empty())
+    post_eos(lock);
+  if (runs())
+    move_to(error != nullptr ? State::Failed : State::Ready);
+  changed_.notify_all();
+}
+
+void Session::post_eos(std::unique_lock<std::mutex> &lock) {
+  GstMessage *message = gst_message_new_eos(GST_OBJECT(element_));
+  gst_message_set_seqnum(message, eos_seqnum_);
+  lock.unlock();
+  gst_element_post_message(element_, message);
+  lock.lock();
+}
+
+void Session::on_flow() {
+  std::shared_ptr<Graph> graph;
+  {
+    std::lock_guard lock(mutex_);
+    if (combined_flow() == GST_FLOW_OK)
+      return;
+    graph = graph_;
+    for (OutputPort *output : outputs_)
+      output->close();
+  }
+  if (graph != nullptr)
+    graph->session->stop();
+}
+
+GstFlowReturn Session::flow() const {
+  std::lock_guard lock(mutex_);
+  return combined_flow();
+}
+
+// As GstFlowCombiner does it. With the lock.
+GstFlowReturn Session::combined_flow() const {
+  size_t ended = 0, not_linked = 0;
+  for (const OutputPort *output : outputs_) {
+    const auto flow = output->flow();
+    if (flow < GST_FLOW_EOS || flow == GST_FLOW_FLUSHING)
+      return flow;
+    ended += flow == GST_FLOW_EOS ? 1 : 0;
+    not_linked += flow == GST_FLOW_NOT_LINKED ? 1 : 0;
+  }
+  if (outputs_.empty() || ended + not_linked < outputs_.size())
+    return GST_FLOW_OK;
+  return ended > 0 ? GST_FLOW_EOS : GST_FLOW_NOT_LINKED;
+}
+
+GstFlowReturn Session::why_closed(InputPort &port, const std::shared_ptr<Graph> &graph) {
+  std::unique_lock lock(mutex_);
+  // Others may go on where only the nodes behind this input have ended.
+  const bool others_go_on = inputs_.size() > 1 && state_ == State::Running && graph == graph_ &&
+      refusal_of(port) == GST_FLOW_OK && !changing_;
+  lock.unlock();
+  if (!others_go_on)
+    graph->session->wait();
+  if (const auto combined = flow(); combined != GST_FLOW_OK && combined != GST_FLOW_FLUSHING)
+    return combined;
+  lock.lock();
+  if (const auto flow = refusal_of(port); flow != GST_FLOW_OK)
+    return flow;
+  const bool again = changing_ || goes_on_ || state_ == State::Flushing || graph != graph_;
+  return again ? GST_FLOW_OK : GST_FLOW_EOS;
+}
+
+bool Session::drain(InputPort &port) {
+  std::unique_lock lock(mutex_);
+  if (!wait_for_turn(port, lock))
+    return false;
+  if (state_ != State::Running)
+    return true;
+  Change change(*this, lock);
+  const bool drained = end_run(lock);
+  goes_on_ = drained;
+  return drained;
+}
+
+// Until no other thread changes the graph, and no EOS drains it. With the lock; false where the
+// port is interrupted first.
+bool Session::wait_for_turn(InputPort &port, std::unique_lock<std::mutex> &lock) {
+  changed_.wait(lock, [&] {
+    const bool busy = changing_ || state_ == State::Draining || state_ == State::Flushing;
+    return !busy || refusal_of(port) != GST_FLOW_OK;
+  });
+  return refusal_of(port) == GST_FLOW_OK;
+}
+
+// With a Change and the lock, which is given up meanwhile: whether everything came out.
+bool Session::end_run(std::unique_lock<std::mutex> &lock) {
+  move_to(State::Draining);
+  const auto graph = graph_;
+  lock.unlock();
+  graph->session->end();
+  graph->session->wait();
+  lock.lock();
+  return state_ == State::Ready;
+}
+
+void Session::end_input(InputPort &port, EventPtr eos) {
+  std::unique_lock lock(mutex_);
+  if (!wait_for_turn(port, lock))
+    return;
+  port.shared.ended = true;
+  eos_seqnum_ = gst_event_get_seqnum(eos.get());
+  // So that the end reaches those outputs that need this input, and no others.
+  if (state_ == State::Ready && !all_ended()) {
+    Change change(*this, lock);
+    lock.unlock();
+    (void)begin_run();
+    lock.lock();
+  }
+  const auto graph = runs() ? graph_ : nullptr;
+  if (all_ended() && graph != nullptr)
+    move_to(State::Draining);
+  else if (all_ended()) {
+    for (InputPort *each : inputs_)
+      each->shared.ended = false;
+    if (outputs_.empty())
+      post_eos(lock);
+  }
+  const auto outputs = outputs_;
+  lock.unlock();
+  changed_.notify_all();
+  for (OutputPort *output : outputs)
+    output->queue_eos(share(eos.get()));
+  // The Output says when everything has come out; on_over covers a run that ended meanwhile.
+  if (graph != nullptr)
+    graph->session->end(port.node().name);
+}
+
+void Session::await_end(InputPort &port) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(
+      lock, [&] { return !port.shared.ended || !runs() || refusal_of(port) != GST_FLOW_OK; });
+  port.shared.ended = false;
+}
+
+Session::Inside Session::inside(const InputPort &port) const {
+  std::lock_guard lock(mutex_);
+  if (graph_ == nullptr || !(runs() || goes_on_))
+    return {};
+  const auto &name = port.node().name;
+  Inside inside;
+  inside.entered = graph_->session->input(name).frames_entered();
+  size_t window = 0;
+  for (const auto &[output, inference] : graph_->inference->outputs) {
+    const auto &shape = inference.shape;
+    if (shape.input != name)
+      continue;
+    inside.unsettled =
+        std::max(inside.unsettled, inside.entered - shape.frames_settled(inside.entered));
+    window = std::max(window, shape.window_frames());
+  }
+  const Rate rate = port.shared.stream ? port.shared.stream->rate : Rate{};
+  if (rate.known())
+    inside.span = gst_util_uint64_scale(
+        window, GST_SECOND * static_cast<guint64>(rate.denominator),
+        static_cast<guint64>(rate.numerator));
+  return inside;
+}
+
+}  // namespace holoflow::gst
