@@ -239,20 +239,30 @@ void Session::post_warnings(const runtime::CompileReport &report) {
           "the graph runs all the same");
 }
 
-// One input waits for frames of another that has no caps, and may never have any.
-void Session::warn_of_missing(const InputPort &port, std::unique_lock<std::mutex> &lock) {
-  if (std::exchange(warned_of_missing_, true))
-    return;
+// One input waits for the caps of others, which may never come: that is said once, at once where a
+// pad is not linked. With the lock; returns when something has changed.
+void Session::await_others(const InputPort &port, std::unique_lock<std::mutex> &lock) {
   std::string missing;
+  bool is_linked = true;
   for (const InputPort *each : inputs_)
     if (!each->shared.stream) {
-      missing += (missing.empty() ? "" : ", ") + each->node().name;
+      missing += (missing.empty() ? "\"" : ", \"") + each->node().name + "\"";
+      is_linked = is_linked && each->is_linked();
     }
+  constexpr std::chrono::seconds patience{3};
+  if (warned_of_missing_) {
+    changed_.wait(lock);
+    return;
+  }
+  if (is_linked && changed_.wait_for(lock, patience) == std::cv_status::no_timeout)
+    return;
+  warned_of_missing_ = true;
   lock.unlock();
   post_warning(
       element_, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
       "frames of input \"" + port.node().name + "\" wait: nothing has come at input " + missing +
-          "; link its pad, or take the node out of the graph",
+          (is_linked ? "; let its upstream send caps" : "; link its pad") +
+          ", or take the node out of the graph",
       "");
   lock.lock();
 }

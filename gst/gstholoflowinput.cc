@@ -67,7 +67,7 @@ bool InputPort::handle_event(EventPtr event) {
       sent = output->push_now(share(event.get())) && sent;
     return sent;
   }
-  session_.await_end(*this);
+  session_.await_turn(*this);
   switch (GST_EVENT_TYPE(event.get())) {
   case GST_EVENT_CAPS: {
     GstCaps *caps = nullptr;
@@ -140,7 +140,7 @@ void InputPort::queue_gap(EventPtr event) {
 }
 
 bool InputPort::handle_drain(GstQuery *query) {
-  session_.await_end(*this);
+  session_.await_turn(*this);
   if (!session_.drain(*this))
     return false;
   bool drained = true;
@@ -221,6 +221,16 @@ void InputPort::set_active(bool active) {
     session_.activate(*this);
   else
     session_.deactivate(*this);
+}
+
+bool InputPort::is_linked() const {
+  const PadPtr proxy(gst_pad_get_peer(pad_));
+  if (proxy == nullptr || !GST_IS_PROXY_PAD(proxy.get()))
+    return proxy != nullptr;
+  GstProxyPad *ghost = gst_proxy_pad_get_internal(GST_PROXY_PAD(proxy.get()));
+  const bool linked = ghost != nullptr && gst_pad_is_linked(GST_PAD(ghost));
+  gst_clear_object(&ghost);
+  return linked;
 }
 
 void InputPort::reset() {

@@ -28,6 +28,8 @@ public:
   /// Whether the graph takes these caps; posts an error that says why not, once for the same caps.
   bool judge_caps(GstCaps *caps);
   void set_active(bool active);
+  /// Whether the bin's pad for it is linked.
+  [[nodiscard]] bool is_linked() const;
   /// From PAUSED to READY: forgets the stream.
   void reset();
 

@@ -54,10 +54,9 @@ FrameCounts count_way(
   counts.failed = take(rest, way.failed);
   // Of the frames behind the newest that came out none is in anything that left.
   const uint64_t behind = minus(entered, reached.reached);
-  if (active)
-    counts.in_flight = take(rest, behind);
+  counts.in_flight = take(rest, active ? behind : std::min(reached.waiting, behind));
   counts.skipped = take(rest, way.skipped);
-  const uint64_t lost = active ? way.dropped : minus(way.dropped, behind);
+  const uint64_t lost = minus(way.dropped, behind - counts.in_flight);
   counts.merged =
       take(rest, minus(entered - behind, counts.out + counts.failed + counts.skipped + lost));
   counts.dropped = rest;
@@ -89,16 +88,15 @@ FrameCounts &FrameCounts::operator+=(const FrameCounts &other) {
   return *this;
 }
 
-void DepartedFrames::begin_run() {
+void DepartedFrames::expect(uint64_t frames) {
   const std::lock_guard lock(mutex_);
-  counts_ = {};
-  base_ = 0;
-  left_.clear();
+  counts_.waiting += frames;
 }
 
 void DepartedFrames::add(uint64_t first, uint64_t end, bool left) {
   const std::lock_guard lock(mutex_);
   counts_.reached = std::max(counts_.reached, end);
+  counts_.waiting -= end - first;
   if (!left) {
     counts_.dropped += end - first;
     return;
@@ -116,22 +114,26 @@ DepartedFrames::Counts DepartedFrames::counts() const {
   return counts_;
 }
 
-FrameCounts count_frames(
-    const std::map<std::string, runtime::NodeLedger> &nodes,
-    const std::vector<runtime::StreamShape> &shapes,
-    const std::map<std::string, DepartedFrames::Counts> &departed, bool active) {
+FrameCounts count_frames(const ClosedRun &run, bool active) {
   FrameCounts sum;
-  for (const auto &[input, reached] : departed) {
-    const auto node = nodes.find(input);
-    if (node == nodes.end())
+  for (const auto &[input, frames] : run.departed) {
+    const auto node = run.nodes.find(input);
+    if (node == run.nodes.end())
       continue;
-    const auto shape = std::find_if(
-        shapes.begin(), shapes.end(), [&](const auto &each) { return each.input == input; });
-    sum += shape == shapes.end()
+    const auto shape = std::find_if(run.shapes.begin(), run.shapes.end(), [&](const auto &each) {
+      return each.input == input;
+    });
+    sum += shape == run.shapes.end()
         ? count_paired(node->second, active)
-        : count_way(node->second.entered, way_of(*shape, nodes), reached, active);
+        : count_way(node->second.entered, way_of(*shape, run.nodes), frames->counts(), active);
   }
   return sum;
+}
+
+bool is_settled(const ClosedRun &run) {
+  return std::all_of(run.departed.begin(), run.departed.end(), [](const auto &each) {
+    return each.second->counts().waiting == 0;
+  });
 }
 
 }  // namespace holoflow::gst

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -31,18 +32,20 @@ struct FrameCounts {
   FrameCounts &operator+=(const FrameCounts &other);
 };
 
-/// Frames of one Input that have left through the Outputs whose records they are.
+/// Frames of one Input that have left in one run, through the Outputs whose records they are.
 ///
 /// Threads: any.
 class DepartedFrames {
 public:
-  void begin_run();
-  /// Frames [first, end) have reached the end of the graph; `left`: downstream took them.
+  /// So many frames wait at an Output.
+  void expect(uint64_t frames);
+  /// Frames [first, end), which were expected, have reached the end; `left`: downstream took them.
   void add(uint64_t first, uint64_t end, bool left);
 
   struct Counts {
     uint64_t out = 0, dropped = 0;
     uint64_t reached = 0;  ///< behind the newest frame that has reached the end
+    uint64_t waiting = 0;  ///< at Outputs
   };
   [[nodiscard]] Counts counts() const;
 
@@ -54,11 +57,19 @@ private:
   std::set<uint64_t> left_;
 };
 
-/// The counts of one run. `active`: it is not over. `departed`: by Input node, for those whose
-/// records leave.
-[[nodiscard]] FrameCounts count_frames(
-    const std::map<std::string, runtime::NodeLedger> &nodes,
-    const std::vector<runtime::StreamShape> &shapes,
-    const std::map<std::string, DepartedFrames::Counts> &departed, bool active);
+/// By Input; shared by the run and the buffers that wait at Outputs.
+using Departures = std::map<std::string, std::shared_ptr<DepartedFrames>>;
+
+/// A run that is over, but for what waits at Outputs.
+struct ClosedRun {
+  std::map<std::string, runtime::NodeLedger> nodes;
+  std::vector<runtime::StreamShape> shapes;
+  Departures departed;
+};
+
+/// The counts of one run. `active`: it is not over.
+[[nodiscard]] FrameCounts count_frames(const ClosedRun &run, bool active);
+/// Whether frames still wait, so that the counts will change.
+[[nodiscard]] bool is_settled(const ClosedRun &run);
 
 }  // namespace holoflow::gst

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "gstholoflowlog.h"
 #include "gstholoflowmemory.h"
@@ -127,10 +128,16 @@ void OutputPort::queue_eos(EventPtr event) {
     append_eos(std::move(event));
 }
 
-void OutputPort::begin_run(DepartedFrames *departed, bool goes_on) {
+void OutputPort::begin_drain() {
+  std::lock_guard lock(mutex_);
+  if (run_ == Run::Running)
+    run_ = Run::Draining;
+}
+
+void OutputPort::begin_run(std::shared_ptr<DepartedFrames> departed, bool goes_on) {
   std::lock_guard lock(mutex_);
   run_ = Run::Running;
-  departed_ = departed;
+  departed_ = std::move(departed);
   if (goes_on)
     return;
   frames_out_ = 0;
@@ -139,10 +146,12 @@ void OutputPort::begin_run(DepartedFrames *departed, bool goes_on) {
 
 void OutputPort::end_run(bool failed) {
   std::lock_guard lock(mutex_);
-  run_ = Run::None;
+  const bool goes_on = std::exchange(run_, Run::None) == Run::Draining && !failed;
   if (pad_state_ != Pad::Active)
     return;
   release_waiting(every_frame);
+  if (goes_on)
+    return;
   if (eos_ != nullptr)
     append_eos(std::move(eos_));
   else if (failed)
@@ -196,8 +205,10 @@ void OutputPort::append_frames(Item item, const std::optional<Span> &span) {
   if (span) {
     // Overlapping windows show frames again.
     item.frames = {std::max(frames_out_, span->first), std::max(frames_out_, span->end)};
-    item.run = run_number_;
+    item.departed = departed_;
     frames_out_ = item.frames.end;
+    if (departed_ != nullptr)
+      departed_->expect(item.frames.end - item.frames.first);
   }
   if (flow_ == GST_FLOW_OK)
     append(std::move(item));
@@ -206,10 +217,10 @@ void OutputPort::append_frames(Item item, const std::optional<Span> &span) {
   release_waiting(frames_out_);
 }
 
-// With the lock: whether its frames have left. Not those of a run that was flushed.
+// Whether its frames have left.
 void OutputPort::count(const Item &item, bool left) {
-  if (departed_ != nullptr && item.run == run_number_ && item.frames.end > item.frames.first)
-    departed_->add(item.frames.first, item.frames.end, left);
+  if (item.departed != nullptr && item.frames.end > item.frames.first)
+    item.departed->add(item.frames.first, item.frames.end, left);
 }
 
 // What is queued will not leave. With the lock.
@@ -224,7 +235,7 @@ void OutputPort::on_end(bool eof) {
   std::lock_guard lock(mutex_);
   // A run that was stopped or failed ends in end_run, behind its error message.
   if (!eof || pad_state_ != Pad::Active || run_ != Run::Running)
-    return;
+    return;  // what drains goes on
   run_ = Run::Drained;
   release_waiting(every_frame);
   if (eos_ != nullptr)
@@ -233,7 +244,7 @@ void OutputPort::on_end(bool eof) {
 
 void OutputPort::interrupt() noexcept {
   std::lock_guard lock(mutex_);
-  if (run_ == Run::Running)
+  if (run_ == Run::Running || run_ == Run::Draining)
     run_ = Run::Interrupted;
   not_full_.notify_all();
 }

@@ -48,7 +48,9 @@ public:
 
   /// A run begins, or goes on with the frames of the one before. `departed`: where its frames are
   /// counted when they have left, null for nowhere.
-  void begin_run(DepartedFrames *departed, bool goes_on);
+  void begin_run(std::shared_ptr<DepartedFrames> departed, bool goes_on);
+  /// The run comes to its end, and the stream does not: an EOS that another input brought waits.
+  void begin_drain();
   /// The run is over: what waits leaves. `failed`: with EOS in any case.
   void end_run(bool failed);
   /// Nobody wants anything any more: the section that brings frames ends.
@@ -81,6 +83,7 @@ private:
   enum class Run {
     None,
     Running,
+    Draining,  ///< everything comes out, and no end of the stream
     Interrupted,  ///< it is being stopped
     Drained,  ///< the Output has handed out everything, others may still run
   };
@@ -99,7 +102,7 @@ private:
     EventPtr event;
     std::shared_ptr<const OutputLayout> layout = {};  // shared by the queue and the task
     Span frames = {};  // of a buffer: those that left with none before it
-    uint64_t run = 0;  // that they belong to
+    std::shared_ptr<DepartedFrames> departed = {};  // where they are counted, with its run
   };
   struct Waiting {
     Item item;
@@ -113,14 +116,15 @@ private:
   void push_event(Item item);
   void answer(GstFlowReturn flow);
   [[nodiscard]] bool takes_video_meta();
-  void count(const Item &item, bool left);
+  static void count(const Item &item, bool left);
 
   // With the lock.
   [[nodiscard]] bool takes_frames() const {
-    return pad_state_ == Pad::Active && run_ == Run::Running && layout_ != nullptr;
+    return pad_state_ == Pad::Active && layout_ != nullptr &&
+        (run_ == Run::Running || run_ == Run::Draining);
   }
   [[nodiscard]] bool waits_for_frames() const {
-    return run_ == Run::Running || run_ == Run::Interrupted;
+    return run_ == Run::Running || run_ == Run::Draining || run_ == Run::Interrupted;
   }
   void wait_for_frame(Item item, uint64_t after_frames);
   void release_waiting(uint64_t frames_out);
@@ -156,7 +160,7 @@ private:
   bool ask_again_ = false;  // allocation is to be negotiated anew
   uint64_t frames_out_ = 0;  // of this run: highest sequence number that was queued plus one
   uint64_t run_number_ = 0;
-  DepartedFrames *departed_ = nullptr;  // of the session, which outlives this
+  std::shared_ptr<DepartedFrames> departed_;  // with the session, and buffers that wait
   CapsPtr caps_;  // queued last
   std::shared_ptr<const OutputLayout> layout_;  // of frames that on_frames brings
 

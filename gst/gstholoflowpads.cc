@@ -198,8 +198,8 @@ std::vector<OutputPort *> outputs_of(const Pads &pads) {
 
 }  // namespace
 
-// Pads beyond the graph's nodes cannot be requested: a misspelt name fails at once, where one of a
-// SOMETIMES template would be waited for.
+// Pads beyond the graph's nodes cannot be requested: a misspelt name fails at once, where
+// gst-launch waits for ever once one source template, whichever, is a SOMETIMES one.
 void add_pad_templates(GstElementClass *element_class) {
   const CapsPtr caps = template_caps();
   const auto add = [&](const char *name, GstPadDirection direction, GstPadPresence presence) {
@@ -208,7 +208,7 @@ void add_pad_templates(GstElementClass *element_class) {
   };
   add("sink", GST_PAD_SINK, GST_PAD_SOMETIMES);
   add("sink_%s", GST_PAD_SINK, GST_PAD_REQUEST);
-  add("src", GST_PAD_SRC, GST_PAD_SOMETIMES);
+  add("src", GST_PAD_SRC, GST_PAD_REQUEST);
   add("src_%s", GST_PAD_SRC, GST_PAD_REQUEST);
 }
 

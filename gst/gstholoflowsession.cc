@@ -106,6 +106,8 @@ void Session::start() {
     move_to(State::Waiting);
     explained_ = warned_of_missing_ = false;
     totals_ = {};
+    departed_.clear();
+    closed_runs_.clear();
     flush_seqnum_.reset();
     upstream_seqnum_.reset();
   }
@@ -192,13 +194,11 @@ Session::Entry Session::enter(InputPort &port) {
       GST_ERROR_OBJECT(port.pad(), "a buffer came before caps that the graph takes");
       return {GST_FLOW_NOT_NEGOTIATED};
     }
-    // What another input would have to bring does not come any more.
-    if (state_ != State::Running && ended_input() != nullptr)
-      return {GST_FLOW_EOS};
     if (!has_all_streams()) {
-      warn_of_missing(port, lock);
-      if (!has_all_streams() && refusal_of(port) == GST_FLOW_OK)
-        changed_.wait(lock);
+      // What another input would have to bring does not come any more.
+      if (ended_input() != nullptr)
+        return {GST_FLOW_EOS};
+      await_others(port, lock);
       continue;
     }
     Change change(*this, lock);
@@ -251,14 +251,15 @@ bool Session::begin_run() {
       return false;
     move_to(State::Running);
     run_is_open_ = untraced_run_ = true;
-    for (OutputPort *output : outputs_) {
-      const auto found = graph->inference->outputs.find(output->node());
-      const bool is_known = found != graph->inference->outputs.end();
-      output->begin_run(is_known ? &departed_of(found->second.shape.input) : nullptr, goes_on);
-    }
     for (const InputPort *port : inputs_)
       if (!goes_on)
-        departed_of(port->node().name).begin_run();
+        departed_[port->node().name] = std::make_shared<DepartedFrames>();
+    for (OutputPort *output : outputs_) {
+      const auto found = graph->inference->outputs.find(output->node());
+      const bool is_known =
+          found != graph->inference->outputs.end() && departed_.contains(found->second.shape.input);
+      output->begin_run(is_known ? departed_.at(found->second.shape.input) : nullptr, goes_on);
+    }
   }
   try {
     goes_on ? graph->session->resume() : graph->session->start();
@@ -270,6 +271,10 @@ bool Session::begin_run() {
   // A flush or a stop that came before the start found nothing to stop.
   if (state_ == State::Stopped || state_ == State::Flushing)
     graph->session->stop();
+  // Of inputs that have ended nothing more comes; others may go on.
+  for (const InputPort *port : inputs_)
+    if (port->shared.ended)
+      graph->session->end(port->node().name);
   return state_ == State::Running;
 }
 
@@ -386,6 +391,8 @@ bool Session::wait_for_turn(InputPort &port, std::unique_lock<std::mutex> &lock)
 bool Session::end_run(std::unique_lock<std::mutex> &lock) {
   move_to(State::Draining);
   const auto graph = graph_;
+  for (OutputPort *output : outputs_)
+    output->begin_drain();
   lock.unlock();
   graph->session->end();
   graph->session->wait();
@@ -425,10 +432,12 @@ void Session::end_input(InputPort &port, EventPtr eos) {
     graph->session->end(port.node().name);
 }
 
-void Session::await_end(InputPort &port) {
+void Session::await_turn(InputPort &port) {
   std::unique_lock lock(mutex_);
-  changed_.wait(
-      lock, [&] { return !port.shared.ended || !runs() || refusal_of(port) != GST_FLOW_OK; });
+  changed_.wait(lock, [&] {
+    const bool waits = (port.shared.ended && runs()) || state_ == State::Flushing;
+    return !waits || refusal_of(port) != GST_FLOW_OK;
+  });
   port.shared.ended = false;
 }
 

@@ -124,8 +124,9 @@ public:
   /// first. What windows keep stays.
   bool drain(InputPort &port);
   void end_input(InputPort &port, EventPtr eos);
-  /// Before what follows an EOS on that pad: waits until the run is over.
-  void await_end(InputPort &port);
+  /// Before an event takes its place: waits until the run that an EOS on that pad ended is over,
+  /// and until other pads have been flushed.
+  void await_turn(InputPort &port);
   /// Frames of the port that entered this run, and how many of them wait for others to come.
   struct Inside {
     uint64_t entered = 0, unsettled = 0;
@@ -158,10 +159,9 @@ private:
 
   [[nodiscard]] GstFlowReturn combined_flow() const;
   [[nodiscard]] bool all_ended() const;
-  [[nodiscard]] DepartedFrames &departed_of(const std::string &input);
   bool wait_for_turn(InputPort &port, std::unique_lock<std::mutex> &lock);
   bool end_run(std::unique_lock<std::mutex> &lock);
-  void warn_of_missing(const InputPort &port, std::unique_lock<std::mutex> &lock);
+  void await_others(const InputPort &port, std::unique_lock<std::mutex> &lock);
 
   bool prepare();
   bool replace_settings();
@@ -184,7 +184,8 @@ private:
   void keep_trace(const Graph &graph);
   void write_trace();
   void warn_of_trace(const std::string &fault);
-  [[nodiscard]] FrameCounts counts_of(const Graph &graph, bool active) const;
+  [[nodiscard]] ClosedRun run_of(const Graph &graph) const;
+  void add_settled_runs();
 
   GstElement *const element_;
   core::Registry registry_;  // for compiles, which may add GPU implementations
@@ -207,8 +208,9 @@ private:
   std::function<void()> refused_;
   std::map<std::string, Delay> delays_;  // by Output
   std::string device_;
-  FrameCounts totals_;  // of runs that are over
-  std::map<std::string, std::unique_ptr<DepartedFrames>> departed_;  // by Input; for ever
+  FrameCounts totals_;  // of earlier runs
+  Departures departed_;  // of the run
+  std::vector<ClosedRun> closed_runs_;  // whose last buffers wait at outputs
   std::optional<guint32> flush_seqnum_;  // of the FLUSH_START that was sent on last
   std::optional<guint32> upstream_seqnum_;  // of the event that went to all inputs last
   guint32 eos_seqnum_ = GST_SEQNUM_INVALID;  // of the EOS that came last

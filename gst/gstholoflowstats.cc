@@ -86,27 +86,18 @@ StructurePtr replays_of(const runtime::Scheduler &scheduler) {
 
 }  // namespace
 
-FrameCounts Session::counts_of(const Graph &graph, bool active) const {
-  std::vector<runtime::StreamShape> shapes;
+// Without the lock for the counts of nodes.
+ClosedRun Session::run_of(const Graph &graph) const {
+  ClosedRun run;
   for (const auto &[output, inference] : graph.inference->outputs)
-    shapes.push_back(inference.shape);
-  std::map<std::string, DepartedFrames::Counts> departed;
-  {
-    std::lock_guard lock(mutex_);
-    for (const auto &[input, frames] : departed_)
-      departed.emplace(input, frames->counts());
-  }
-  return count_frames(graph.session->scheduler().ledger(), shapes, departed, active);
+    run.shapes.push_back(inference.shape);
+  run.nodes = graph.session->scheduler().ledger();
+  std::lock_guard lock(mutex_);
+  run.departed = departed_;
+  return run;
 }
 
-DepartedFrames &Session::departed_of(const std::string &input) {
-  auto &frames = departed_[input];
-  if (frames == nullptr)
-    frames = std::make_unique<DepartedFrames>();
-  return *frames;
-}
-
-// Adds what the last run counted; the next one counts anew.
+// Keeps what the last run counted; the next one counts anew.
 void Session::close_run() {
   std::shared_ptr<Graph> graph;
   {
@@ -115,9 +106,20 @@ void Session::close_run() {
       return;
     graph = graph_;
   }
-  const auto counts = counts_of(*graph, false);
+  auto run = run_of(*graph);
   std::lock_guard lock(mutex_);
-  totals_ += counts;
+  closed_runs_.push_back(std::move(run));
+  add_settled_runs();
+}
+
+// With the lock.
+void Session::add_settled_runs() {
+  std::erase_if(closed_runs_, [this](const ClosedRun &run) {
+    if (!is_settled(run))
+      return false;
+    totals_ += count_frames(run, false);
+    return true;
+  });
 }
 
 void Session::count_refused() {
@@ -137,6 +139,8 @@ StructurePtr Session::stats() const {
     is_open = run_is_open_;
     is_active = runs();
     now = totals_;
+    for (const auto &run : closed_runs_)
+      now += count_frames(run, false);
     device = device_;
   }
   StructurePtr nodes(gst_structure_new_empty("nodes"));
@@ -145,7 +149,7 @@ StructurePtr Session::stats() const {
   if (graph != nullptr) {
     const auto &scheduler = graph->session->scheduler();
     if (is_open)
-      now += counts_of(*graph, is_active);
+      now += count_frames(run_of(*graph), is_active);
     nodes = nodes_of(scheduler, scheduler.ledger());
     sections = sections_of(scheduler);
     replay = replays_of(scheduler);
