@@ -11,9 +11,10 @@ namespace holoflow::gst {
 using Pad = InputPort::Shared::Pad;
 
 bool Session::anyone_flushes() const {
-  return std::any_of(inputs_.begin(), inputs_.end(), [](const InputPort *port) {
-    return port->shared.pad != Pad::Active || port->shared.awaited_flush.has_value();
-  });
+  return has_inactive_output() ||
+      std::any_of(inputs_.begin(), inputs_.end(), [](const InputPort *port) {
+           return port->shared.pad != Pad::Active || port->shared.awaited_flush.has_value();
+         });
 }
 
 // Everything inside is to be thrown away. Does not wait.
@@ -93,10 +94,18 @@ void Session::deactivate(InputPort &port) {
     std::lock_guard lock(mutex_);
     port.shared.pad = Pad::Inactive;
     changed_.notify_all();
+  }
+  begin_inactivity();
+}
+
+void Session::begin_inactivity() {
+  {
+    std::lock_guard lock(mutex_);
     if (state_ == StreamState::Stopped)
       return;
     if (may_follow(state_, StreamState::Flushing))
       move_to(StreamState::Flushing);
+    changed_.notify_all();
   }
   throw_away();
 }
@@ -106,6 +115,13 @@ void Session::activate(InputPort &port) {
     std::lock_guard lock(mutex_);
     port.shared.pad = Pad::Active;
     port.shared.ended = false;
+  }
+  end_inactivity();
+}
+
+void Session::end_inactivity() {
+  {
+    std::lock_guard lock(mutex_);
     if (state_ != StreamState::Flushing || anyone_flushes())
       return;
   }

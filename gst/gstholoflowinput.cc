@@ -33,6 +33,7 @@ InputPort::InputPort(Session &session, GstPad *pad, PortNode node)
 bool InputPort::judge_caps(GstCaps *caps) {
   if (refused_caps_ != nullptr && gst_caps_is_equal(refused_caps_.get(), caps))
     return false;
+  session_.settle_settings(*this);
   const auto faults = session_.model()->refusal(node_, caps, session_.known_frames(this));
   if (faults.empty()) {
     refused_caps_.reset();

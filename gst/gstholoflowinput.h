@@ -26,6 +26,7 @@ public:
   /// Lets out what is inside, then asks downstream.
   bool handle_drain(GstQuery *query);
   /// Whether the graph takes these caps; posts an error that says why not, once for the same caps.
+  /// The streaming thread's.
   bool judge_caps(GstCaps *caps);
   void set_active(bool active);
   /// Whether the bin's pad for it is linked.

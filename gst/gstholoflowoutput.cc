@@ -256,8 +256,7 @@ bool OutputPort::activate(bool active) {
       pad_state_ = Pad::Active;
       run_ = Run::None;
       end_ = End::Open;
-      flow_ = GST_FLOW_OK;
-      closed_ = false;
+      begin_life();
     }
     return gst_pad_start_task(pad_, run_task, this, nullptr) != FALSE;
   }
@@ -271,25 +270,32 @@ bool OutputPort::activate(bool active) {
   const bool stopped = gst_pad_stop_task(pad_) != FALSE;
   std::deque<Item> dropped;
   std::deque<Waiting> dropped_waiting;
-  {
-    std::lock_guard lock(mutex_);
-    drop_queued();
-    dropped.swap(queue_);
-    dropped_waiting.swap(waiting_);
-    eos_.reset();
-    caps_.reset();
-    layout_.reset();
-  }
+  std::lock_guard lock(mutex_);
+  drop_queued();
+  // What describes the stream holds when the pad is active again.
+  auto kept = take_sticky();
+  dropped.swap(queue_);
+  dropped_waiting.swap(waiting_);
+  for (auto &item : kept)
+    waiting_.push_back({std::move(item), 0});
+  eos_.reset();
+  return stopped;
+}
+
+void OutputPort::reset() {
+  std::deque<Waiting> dropped;
+  std::lock_guard lock(mutex_);
+  dropped.swap(waiting_);
+  caps_.reset();
+  layout_.reset();
   pushed_layout_.reset();
   pushed_caps_.reset();
   video_meta_.reset();
-  return stopped;
 }
 
 void OutputPort::flush_start(EventPtr event) {
   interrupt_flow();
   gst_pad_push_event(pad_, event.release());
-  gst_pad_pause_task(pad_);
 }
 
 void OutputPort::interrupt_flow() {
@@ -299,6 +305,13 @@ void OutputPort::interrupt_flow() {
   not_empty_.notify_all();
   not_full_.notify_all();
   pushed_.notify_all();
+}
+
+// What is still to come from the last life says nothing about this one.
+void OutputPort::begin_life() {
+  ++life_;
+  flow_ = GST_FLOW_OK;
+  closed_ = false;
 }
 
 std::deque<OutputPort::Item> OutputPort::take_sticky() {
@@ -318,7 +331,11 @@ void OutputPort::flush_stop(EventPtr event) {
   std::deque<Item> dropped;
   std::deque<Waiting> dropped_waiting;
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    // What the task pushes just now comes before the event. It may itself be who flushes.
+    pushed_.wait(lock, [this] {
+      return !in_hand_ || pad_state_ == Pad::Inactive || task_ == std::this_thread::get_id();
+    });
     drop_queued();
     auto kept = take_sticky();
     dropped.swap(queue_);
@@ -328,8 +345,7 @@ void OutputPort::flush_stop(EventPtr event) {
     eos_.reset();
     run_ = Run::None;
     end_ = End::Open;
-    flow_ = GST_FLOW_OK;
-    closed_ = false;
+    begin_life();
   }
   if (event != nullptr)
     gst_pad_push_event(pad_, event.release());
@@ -338,13 +354,18 @@ void OutputPort::flush_stop(EventPtr event) {
     return;
   pad_state_ = Pad::Active;
   release_waiting(every_frame);
-  gst_pad_start_task(pad_, run_task, this, nullptr);
+  not_empty_.notify_all();
 }
 
 bool OutputPort::wait_until_pushed() {
   std::unique_lock lock(mutex_);
   pushed_.wait(lock, [this] { return (queue_.empty() && !in_hand_) || pad_state_ != Pad::Active; });
   return pad_state_ == Pad::Active;
+}
+
+bool OutputPort::is_active() const {
+  std::lock_guard lock(mutex_);
+  return pad_state_ != Pad::Inactive;
 }
 
 GstFlowReturn OutputPort::flow() const {
@@ -372,8 +393,12 @@ void OutputPort::push_next() {
   Item item;
   {
     std::unique_lock lock(mutex_);
-    not_empty_.wait(lock, [this] { return !queue_.empty() || pad_state_ != Pad::Active; });
-    if (pad_state_ != Pad::Active) {
+    // A flush does not pause the task: that would wait for it, and another flush may be over by
+    // then.
+    not_empty_.wait(lock, [this] {
+      return pad_state_ == Pad::Inactive || (pad_state_ == Pad::Active && !queue_.empty());
+    });
+    if (pad_state_ == Pad::Inactive) {
       lock.unlock();
       gst_pad_pause_task(pad_);
       return;
@@ -381,6 +406,7 @@ void OutputPort::push_next() {
     item = std::move(queue_.front());
     queue_.pop_front();
     in_hand_ = true;
+    task_ = std::this_thread::get_id();
     if (item.buffer != nullptr) {
       --queued_buffers_;
       not_full_.notify_one();
@@ -413,10 +439,12 @@ void OutputPort::push_event(Item item) {
 }
 
 bool OutputPort::push_buffer(BufferPtr buffer) {
+  uint64_t life = 0;
   {
     std::lock_guard lock(mutex_);
     if (flow_ != GST_FLOW_OK)
       return false;  // downstream wants no more; events still pass
+    life = life_;
   }
   if (pushed_layout_ != nullptr && pushed_layout_->kind == CapsRow::Kind::Video &&
       !packed_is_default(*pushed_layout_)) {
@@ -426,13 +454,13 @@ bool OutputPort::push_buffer(BufferPtr buffer) {
       post_error(
           element_, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NO_SPACE_LEFT,
           "there is not enough memory for an output frame", "");
-      answer(GST_FLOW_ERROR);
+      answer(GST_FLOW_ERROR, life);
       return false;
     }
   }
   const GstFlowReturn flow = gst_pad_push(pad_, buffer.release());
   if (flow != GST_FLOW_OK)
-    answer(flow);
+    answer(flow, life);
   return flow == GST_FLOW_OK;
 }
 
@@ -445,11 +473,13 @@ bool OutputPort::takes_video_meta() {
   return *video_meta_;
 }
 
-void OutputPort::answer(GstFlowReturn flow) {
+void OutputPort::answer(GstFlowReturn flow, uint64_t life) {
   std::deque<Item> dropped;
   bool post = false;
   {
     std::lock_guard lock(mutex_);
+    if (life != life_)
+      return;
     GST_DEBUG_OBJECT(pad_, "downstream answers %s", gst_flow_get_name(flow));
     if (flow_ == GST_FLOW_OK)
       flow_ = flow;
@@ -463,8 +493,6 @@ void OutputPort::answer(GstFlowReturn flow) {
     not_full_.notify_all();
   }
   on_flow_();
-  if (flow == GST_FLOW_FLUSHING)
-    gst_pad_pause_task(pad_);
   if (post)
     GST_ELEMENT_FLOW_ERROR(element_, flow);
 }

@@ -13,6 +13,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "gstholoflowcaps.h"
 #include "gstholoflowledger.h"
@@ -34,6 +35,8 @@ public:
 
   /// From the pad's activation.
   bool activate(bool active);
+  /// From PAUSED to READY: forgets the stream. The pad is inactive.
+  void reset();
 
   /// `event` leaves behind the first `after_frames` frames of the run, at once without a run.
   void queue_event(EventPtr event, uint64_t after_frames);
@@ -67,6 +70,7 @@ public:
   /// Waits until everything that was queued has been pushed; false where that was interrupted.
   bool wait_until_pushed();
 
+  [[nodiscard]] bool is_active() const;
   /// What downstream answered last; FLUSHING while flushing or inactive.
   [[nodiscard]] GstFlowReturn flow() const;
   /// The pad was linked or its peer wants another allocation.
@@ -114,7 +118,7 @@ private:
   /// Whether downstream took it.
   bool push_buffer(BufferPtr buffer);
   void push_event(Item item);
-  void answer(GstFlowReturn flow);
+  void answer(GstFlowReturn flow, uint64_t life);
   [[nodiscard]] bool takes_video_meta();
   static void count(const Item &item, bool left);
 
@@ -135,6 +139,7 @@ private:
   void drop_queued();
   void append_eos(EventPtr event);
   void restart_stream();
+  void begin_life();
   [[nodiscard]] std::deque<Item> take_sticky();
 
   GstElement *const element_;
@@ -154,9 +159,11 @@ private:
   Pad pad_state_ = Pad::Inactive;
   Run run_ = Run::None;
   End end_ = End::Open;
+  uint64_t life_ = 0;  // since the last flush or activation
   GstFlowReturn flow_ = GST_FLOW_OK;
   bool closed_ = false;  // frames would be thrown away
   bool in_hand_ = false;  // the task has something that it took from the queue
+  std::thread::id task_;  // its thread
   bool ask_again_ = false;  // allocation is to be negotiated anew
   uint64_t frames_out_ = 0;  // of this run: highest sequence number that was queued plus one
   uint64_t run_number_ = 0;

@@ -118,7 +118,13 @@ gboolean activate_sink(GstPad *, GstObject *parent, GstPadMode mode, gboolean ac
 gboolean activate_source(GstPad *, GstObject *parent, GstPadMode mode, gboolean active) {
   if (mode != GST_PAD_MODE_PUSH)
     return FALSE;
-  return output_of(parent).port->activate(active != FALSE);
+  auto &state = output_of(parent);
+  const bool done = state.port->activate(active != FALSE);
+  if (active)
+    state.session->end_inactivity();
+  else
+    state.session->begin_inactivity();
+  return done;
 }
 
 }  // namespace

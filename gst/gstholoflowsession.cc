@@ -138,6 +138,8 @@ void Session::stop() {
     port->shared.stream.reset();
     port->shared.awaited_flush.reset();
   }
+  for (OutputPort *port : outputs_)
+    port->reset();
   delays_.clear();
   device_.clear();
   goes_on_ = false;
@@ -146,7 +148,16 @@ void Session::stop() {
 GstFlowReturn Session::refusal_of(const InputPort &port) const {
   if (state_ == State::Stopped || port.shared.pad != InputPort::Shared::Pad::Active)
     return GST_FLOW_FLUSHING;
-  return state_ == State::Failed ? GST_FLOW_ERROR : GST_FLOW_OK;
+  if (state_ == State::Failed)
+    return GST_FLOW_ERROR;
+  // Nobody waits for an output that may never be active again.
+  return state_ == State::Flushing && has_inactive_output() ? GST_FLOW_FLUSHING : GST_FLOW_OK;
+}
+
+bool Session::has_inactive_output() const {
+  return std::any_of(outputs_.begin(), outputs_.end(), [](const OutputPort *output) {
+    return !output->is_active();
+  });
 }
 
 bool Session::has_all_streams() const {
@@ -209,6 +220,17 @@ Session::Entry Session::enter(InputPort &port) {
     if (!runs && refusal_of(port) == GST_FLOW_OK && state_ != State::Flushing)
       return {GST_FLOW_NOT_NEGOTIATED};
   }
+}
+
+// What judges caps is what holds: new settings are tried with the frames that there are.
+void Session::settle_settings(InputPort &port) {
+  std::unique_lock lock(mutex_);
+  if (!wait_for_turn(port, lock) || graph_ == nullptr || is_current())
+    return;
+  Change change(*this, lock);
+  lock.unlock();
+  (void)replace_settings();
+  lock.lock();
 }
 
 // The graph for the settings and caps that there are, running. With a Change, without the lock.

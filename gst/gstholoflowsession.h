@@ -118,6 +118,8 @@ public:
     Refused,  ///< an error was posted, and the former caps hold
     Interrupted,  ///< by a flush or a stop: nothing has changed
   };
+  /// Before caps are judged: makes or refuses the graph for settings that have changed.
+  void settle_settings(InputPort &port);
   /// Other caps of the port, which its node takes.
   [[nodiscard]] CapsAnswer set_caps(InputPort &port, GstCaps *caps);
   /// Lets everything out that comes without another frame; false where a flush or a stop came
@@ -139,6 +141,9 @@ public:
   void end_flush(InputPort &port, EventPtr event);
   void deactivate(InputPort &port);
   void activate(InputPort &port);
+  /// A pad was deactivated, an output's too: everything inside is thrown away. And is active again.
+  void begin_inactivity();
+  void end_inactivity();
   /// Sends an upstream event from an output to the inputs, those that reach several outputs once.
   bool send_upstream(OutputPort &from, EventPtr event);
 
@@ -152,6 +157,7 @@ private:
   }
   [[nodiscard]] GstFlowReturn refusal_of(const InputPort &port) const;
   [[nodiscard]] bool has_all_streams() const;
+  [[nodiscard]] bool has_inactive_output() const;
   [[nodiscard]] bool is_current() const;
   [[nodiscard]] const InputPort *ended_input() const;
   [[nodiscard]] bool anyone_flushes() const;

@@ -11,12 +11,12 @@ Usage: tests/gpu_bundle.sh [BUILDTYPE]
 
 Builds build/gpu (Meson's build type, default release, for one GPU architecture: GPU_ARCH, default
 90) and copies into build/gpu-bundle/ the plugin, the libraries, test programs, benchmarks, examples
-and the part of GStreamer that they need. At most 48 MiB.
+and the part of GStreamer that they need. At most 52 MiB.
 EOF
   exit 0
 fi
 
-limit_mib=48
+limit_mib=52
 tree=build/gpu
 bundle=build/gpu-bundle
 runtime=$bundle/runtime

@@ -5,6 +5,7 @@
 #include "../support/watchdog.hh"
 #include "stream_script.hh"
 #include "test_tasks.hh"
+#include <atomic>
 
 namespace holoflow::test {
 namespace {
@@ -156,8 +157,10 @@ TEST_P(OverlappingFlushes, OfTwoThreadsReleaseUpstreamWhileDownstreamBlocks) {
     const guint64 ms = i * 100000;
     rig.close_gate();
     GstFlowReturn refused = GST_FLOW_OK;
+    std::atomic<bool> is_over = false;
     std::thread streaming([&] {
-      for (guint64 frame = 0; refused == GST_FLOW_OK; ++frame) {
+      // It may be between two buffers all the while, and then sees no refusal.
+      for (guint64 frame = 0; refused == GST_FLOW_OK && !is_over; ++frame) {
         GstBuffer *buffer = buffer_of(noise(rig.frame_bytes));
         GST_BUFFER_PTS(buffer) = (ms + 10 * frame) * GST_MSECOND;
         refused = gst_harness_push(rig.harness(), buffer);
@@ -165,8 +168,12 @@ TEST_P(OverlappingFlushes, OfTwoThreadsReleaseUpstreamWhileDownstreamBlocks) {
     });
     EXPECT_TRUE(rig.await_blocked());
     (void)flushes_of_two_threads()(rig);
+    is_over = true;
     streaming.join();
-    EXPECT_EQ(refused, GST_FLOW_FLUSHING);
+    EXPECT_TRUE(refused == GST_FLOW_FLUSHING || refused == GST_FLOW_OK) << refused;
+    // Its frames behind the flushes would be in windows with those to come.
+    flush_start()(rig);
+    flush_stop()(rig);
     segment(ms + 50000)(rig);
     EXPECT_EQ(frames(ms + 50000)(rig), "ok ok ok ok ");
     ASSERT_TRUE(rig.await("buffer " + std::to_string(ms + 50030))) << "round " << i;

@@ -25,7 +25,8 @@ bool is_buffer(const std::string &item) {
 
 // Behind these a sliding window may begin anew.
 bool may_end_history(const std::string &item) {
-  return item == "eos" || item == "flush-stop" || item.starts_with("caps ");
+  return item == "eos" || item.starts_with("stream-start ") || item == "flush-stop" ||
+      item.starts_with("caps ");
 }
 
 std::set<std::string> of_warm_up(const Subject &subject, const std::vector<std::string> &left) {
