@@ -211,7 +211,7 @@ void soak(Device device) {
   Soak graph(device);
   std::mt19937 random(7);
   uint64_t came = 0, at_first = 0;
-  for (int round = 0; came < frames && !testing::Test::HasFailure(); ++round) {
+  while (came < frames && !testing::Test::HasFailure()) {
     const uint64_t length = random() % longest;
     graph.run(length, random() % 2 == 0 ? random() % longest : 0);
     came += graph.came() + 1;
