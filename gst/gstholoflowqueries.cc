@@ -150,7 +150,7 @@ core::Error refused_downstream(const GstCaps *made) {
 
 // Once for each life between READY and PAUSED: negotiation fails upstream, where nobody knows why.
 void explain_empty(const Asked &asked, GstPad *sink, GstCaps *filter) {
-  if (filter == nullptr || !offers_raw(filter) || !asked.session.first_explanation())
+  if (filter == nullptr || !offers_raw(filter))
     return;
   core::FaultList faults;
   for (const CapsRow *row : asked.rows()) {
@@ -167,7 +167,7 @@ void explain_empty(const Asked &asked, GstPad *sink, GstCaps *filter) {
     one.reset(gst_caps_fixate(one.release()));
     faults = asked.model->refusal(asked.node, one.get(), asked.known);
   }
-  if (faults.empty())
+  if (faults.empty() || !asked.session.first_explanation())
     return;
   const TextPtr offered(gst_caps_to_string(filter));
   GST_WARNING_OBJECT(sink, "nothing in common with %s", offered.get());

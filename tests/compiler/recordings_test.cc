@@ -8,6 +8,7 @@
 #include "holoflow/builtin_tasks.hh"
 #include "holoflow/core/error.hh"
 #include "holoflow/runtime/compiler.hh"
+#include "tests/support/cleared_variable.hh"
 
 namespace holoflow::test {
 
@@ -19,7 +20,6 @@ using testing::IsEmpty;
 class RecordingsTest : public testing::Test {
 protected:
   RecordingsTest() { register_builtin_tasks(registry); }
-  ~RecordingsTest() override { ::unsetenv("HOLOFLOW_REPLAY"); }
 
   std::unique_ptr<runtime::CompilerOutput> plan(const core::GraphSpec &spec) {
     for (const auto &node : spec.nodes)
@@ -64,6 +64,7 @@ protected:
     return chain;
   }
 
+  const test::ClearedVariable replay{"HOLOFLOW_REPLAY"};
   core::Registry registry;
   CompilerConfig config{.device = CompilerConfig::Device::Cuda};
 };

@@ -7,6 +7,7 @@
 
 #include "holoflow/builtin_tasks.hh"
 #include "holoflow/runtime/compiler.hh"
+#include "tests/support/cleared_variable.hh"
 
 namespace holoflow::runtime {
 namespace {
@@ -28,6 +29,7 @@ protected:
         output->graph, output->sections.at(section), output->resources.tid_to_sid);
   }
 
+  const test::ClearedVariable replay_{"HOLOFLOW_REPLAY"};
   core::Registry registry_;
 };
 
