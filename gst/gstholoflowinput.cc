@@ -40,6 +40,7 @@ bool InputPort::judge_caps(GstCaps *caps) {
     return true;
   }
   refused_caps_ = share(caps);
+  (void)session_.first_explanation();  // this is it
   post_error(
       session_.element(), GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, core::to_text(faults),
       "caps: " + to_text(caps));

@@ -148,6 +148,16 @@ core::Error refused_downstream(const GstCaps *made) {
       core::Reason::Incompatible);
 }
 
+void warn_of_refusal(
+    const Asked &asked, GstPad *sink, const core::FaultList &faults, GstCaps *caps) {
+  if (faults.empty() || !asked.session.first_explanation())
+    return;
+  GST_WARNING_OBJECT(sink, "nothing in common with %" GST_PTR_FORMAT, caps);
+  post_warning(
+      asked.session.element(), GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, core::to_text(faults),
+      "upstream offers " + to_text(caps));
+}
+
 // Once for each life between READY and PAUSED: negotiation fails upstream, where nobody knows why.
 void explain_empty(const Asked &asked, GstPad *sink, GstCaps *filter) {
   if (filter == nullptr || !offers_raw(filter))
@@ -167,13 +177,22 @@ void explain_empty(const Asked &asked, GstPad *sink, GstCaps *filter) {
     one.reset(gst_caps_fixate(one.release()));
     faults = asked.model->refusal(asked.node, one.get(), asked.known);
   }
-  if (faults.empty() || !asked.session.first_explanation())
-    return;
-  const TextPtr offered(gst_caps_to_string(filter));
-  GST_WARNING_OBJECT(sink, "nothing in common with %s", offered.get());
-  post_warning(
-      asked.session.element(), GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, core::to_text(faults),
-      std::string("upstream offers ") + offered.get());
+  warn_of_refusal(asked, sink, faults, filter);
+}
+
+// Some elements ask whether caps are accepted, and say nothing else than "not negotiated".
+gboolean answer_accept_caps(const Asked &asked, GstPad *sink, GstQuery *query) {
+  GstCaps *caps = nullptr;
+  gst_query_parse_accept_caps(query, &caps);
+  if (!asked.is_judged()) {
+    gst_query_set_accept_caps_result(query, FALSE);
+    return TRUE;
+  }
+  const auto faults = asked.model->refusal(asked.node, caps, asked.known);
+  if (asked.session.is_started() && offers_raw(caps))
+    warn_of_refusal(asked, sink, faults, caps);
+  gst_query_set_accept_caps_result(query, faults.empty());
+  return TRUE;
 }
 
 gboolean answer_caps(GstQuery *query, CapsPtr caps) {
@@ -308,14 +327,8 @@ gboolean answer_sink_query(Session &session, InputPort &port, GstObject *parent,
     gst_query_parse_caps(query, &filter);
     return answer_caps(query, sink_caps(session, port, filter));
   }
-  case GST_QUERY_ACCEPT_CAPS: {
-    GstCaps *caps = nullptr;
-    gst_query_parse_accept_caps(query, &caps);
-    const Asked asked(session, port);
-    gst_query_set_accept_caps_result(
-        query, asked.is_judged() && asked.model->refusal(asked.node, caps, asked.known).empty());
-    return TRUE;
-  }
+  case GST_QUERY_ACCEPT_CAPS:
+    return answer_accept_caps(Asked(session, port), port.pad(), query);
   case GST_QUERY_ALLOCATION:
     return propose_allocation(query);
   case GST_QUERY_DRAIN:
