@@ -86,8 +86,10 @@ static GstStateChangeReturn gst_holoflow_bin_change_state(
   default:
     break;
   }
-  const auto result =
-      GST_ELEMENT_CLASS(gst_holoflow_bin_parent_class)->change_state(element, transition);
+  auto result = GST_ELEMENT_CLASS(gst_holoflow_bin_parent_class)->change_state(element, transition);
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED && result != GST_STATE_CHANGE_FAILURE &&
+      !state.session->start_sources())
+    result = GST_STATE_CHANGE_FAILURE;
   // Now nobody pushes any more: the threads can be joined.
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
       (transition == GST_STATE_CHANGE_READY_TO_PAUSED && result == GST_STATE_CHANGE_FAILURE)) {
@@ -102,6 +104,16 @@ static gboolean gst_holoflow_bin_query(GstElement *element, GstQuery *query) {
   if (GST_QUERY_TYPE(query) == GST_QUERY_LATENCY)
     return holoflow::gst::answer_latency(*holoflow::gst::state_of(element).session, nullptr, query);
   return GST_ELEMENT_CLASS(gst_holoflow_bin_parent_class)->query(element, query);
+}
+
+// Events from outside reach the sink pads; a graph that makes its frames itself has none.
+static gboolean gst_holoflow_bin_send_event(GstElement *element, GstEvent *event) {
+  BinState &state = holoflow::gst::state_of(element);
+  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS && state.session->inputs().empty()) {
+    state.session->end_sources(holoflow::gst::EventPtr(event));
+    return TRUE;
+  }
+  return GST_ELEMENT_CLASS(gst_holoflow_bin_parent_class)->send_event(element, event);
 }
 
 static void gst_holoflow_bin_set_property(
@@ -138,6 +150,7 @@ static void gst_holoflow_bin_class_init(GstHoloflowBinClass *klass) {
   GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
   element_class->change_state = GST_DEBUG_FUNCPTR(gst_holoflow_bin_change_state);
   element_class->query = GST_DEBUG_FUNCPTR(gst_holoflow_bin_query);
+  element_class->send_event = GST_DEBUG_FUNCPTR(gst_holoflow_bin_send_event);
   holoflow::gst::add_pad_templates(element_class);
   gst_element_class_set_static_metadata(
       element_class, "Holoflow compute graph", "Filter/Effect/Converter/Video/Hardware",

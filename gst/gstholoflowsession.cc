@@ -115,6 +115,44 @@ void Session::start() {
     warn_of_trace(trace_fault);
 }
 
+bool Session::start_sources() {
+  std::unique_lock lock(mutex_);
+  if (!inputs_.empty() || outputs_.empty() || state_ != State::Waiting)
+    return true;
+  Change change(*this, lock);
+  const auto outputs = outputs_;
+  lock.unlock();
+  const guint group = gst_util_group_id_next();
+  for (OutputPort *output : outputs) {
+    const TextPtr id(gst_pad_create_stream_id(output->pad(), element_, output->node().c_str()));
+    EventPtr stream(gst_event_new_stream_start(id.get()));
+    gst_event_set_group_id(stream.get(), group);
+    output->queue_event(std::move(stream), 0);
+  }
+  bool runs = compile();
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  for (OutputPort *output : outputs)
+    output->queue_event(EventPtr(gst_event_new_segment(&segment)), 0);
+  runs = runs && begin_run();
+  for (OutputPort *output : outputs)
+    output->queue_eos(EventPtr(gst_event_new_eos()));  // behind the last frame
+  lock.lock();
+  return runs || state_ == State::Ready;  // it may be over already
+}
+
+void Session::end_sources(EventPtr eos) {
+  std::shared_ptr<Graph> graph;
+  {
+    std::lock_guard lock(mutex_);
+    graph = graph_;
+  }
+  for (OutputPort *output : outputs())
+    output->queue_eos(share(eos.get()));
+  if (graph != nullptr)
+    graph->session->stop();
+}
+
 void Session::halt() {
   std::shared_ptr<Graph> graph;
   {

@@ -76,6 +76,10 @@ public:
   /// cannot, `refused` is called on the streaming thread and the graph stays as it is.
   void set_model(std::shared_ptr<const GraphModel> model, std::function<void()> refused = {});
   void start();
+  /// In PAUSED: runs a graph without Inputs. False where it cannot run; an error was posted.
+  [[nodiscard]] bool start_sources();
+  /// Ends the stream of a graph without Inputs, with what is inside.
+  void end_sources(EventPtr eos);
   /// Wakes everything that waits and makes calls to come return FLUSHING. Does not wait.
   void halt();
   /// Pads are inactive: waits for the run, which halt() has ended, and frees the graph.

@@ -2,7 +2,9 @@
 // What tests share with the task types of test_tasks.cc.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 
 namespace holoflow::test {
@@ -24,5 +26,8 @@ private:
   size_t held_ = 0;
 };
 TaskGate &task_gate();
+
+/// Frames that came to tasks of the type `Keep`, of all tests.
+std::atomic<uint64_t> &kept_frames();
 
 }  // namespace holoflow::test
