@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "gstholoflowtensorcaps.h"
-#include "holoflow/tasks/input_output/picture_formats.hh"
+#include "holoflow/media/picture_formats.hh"
 
 namespace holoflow::gst {
 
@@ -19,7 +19,7 @@ using Kind = CapsRow::Kind;
 const std::vector<CapsRow> &rows() {
   static const std::vector<CapsRow> all = [] {
     std::vector<CapsRow> result;
-    for (const tasks::PictureFormat &format : tasks::picture_formats())
+    for (const media::PictureFormat &format : media::picture_formats())
       result.push_back(
           {Kind::Video, gst_video_format_from_string(format.name.data()), format.dtype,
            format.channels, format.luma_of_yuv});
@@ -32,7 +32,7 @@ const std::vector<CapsRow> &rows() {
   return all;
 }
 
-const CapsRow &row_of(const tasks::PictureFormat &format) {
+const CapsRow &row_of(const media::PictureFormat &format) {
   return *std::find_if(rows().begin(), rows().end(), [&](const CapsRow &row) {
     return row.kind == Kind::Video && row.name() == format.name;
   });
@@ -54,9 +54,9 @@ std::string advice_for(const std::string &format, const std::string &as) {
     return std::string("insert \"videoconvert ! video/x-raw,format=") + wanted +
         "\" before holoflowbin";
   };
-  if (format == "GRAY16_BE" && (tasks::as_they_come(as) || as == "GRAY"))
+  if (format == "GRAY16_BE" && (media::as_they_come(as) || as == "GRAY"))
     return insert("GRAY16_LE");
-  if (tasks::as_they_come(as) && (format == "NV12" || format == "I420"))
+  if (media::as_they_come(as) && (format == "NV12" || format == "I420"))
     return "say \"as\": \"GRAY\" on the Input node to get the luma plane, or " + insert("RGB");
   return insert(as == "GRAY" || format.starts_with("GRAY") ? "GRAY8" : "RGB");
 }
@@ -116,7 +116,7 @@ Rate rate_of(const GstStructure *structure) {
 }
 
 core::TDesc video_frame(const CapsRow &row, const std::string &as, size_t width, size_t height) {
-  return tasks::picture_tensor(*tasks::find_picture_format(row.name()), as, width, height);
+  return media::picture_tensor(*media::find_picture_format(row.name()), as, width, height);
 }
 
 const char *matrix_name(GstVideoColorMatrix matrix) {
@@ -175,13 +175,13 @@ InputStream parse_video(const GstCaps *caps, const std::string &as) {
 InputStream parse_tensor(const GstCaps *caps, const std::string &as) {
   const GstStructure *structure = gst_caps_get_structure(caps, 0);
   const bool nnstreamer = gst_structure_has_name(structure, tensors_name);
-  if (!tasks::as_they_come(as))
+  if (!media::as_they_come(as))
     throw CapsError(
         "expected video/x-raw for \"as\": \"" + as + "\", got " +
         gst_structure_get_name(structure) + "; leave \"as\" out of the Input node to take tensors");
   refuse_foreign_memory(caps);
   InputStream stream;
-  stream.buffer = nnstreamer ? tensor_from_nnstreamer(structure) : tensor_from_holoflow(structure);
+  stream.buffer = nnstreamer ? read_nnstreamer(structure) : read_holoflow_tensor(structure);
   stream.rate = rate_of(structure);
   stream.frame = stream.buffer;
   if (stream.buffer.rank() >= 3) {
@@ -224,9 +224,9 @@ std::span<const CapsRow> caps_rows() {
 
 std::vector<const CapsRow *> input_rows(const std::string &as) {
   std::vector<const CapsRow *> taken;
-  for (const tasks::PictureFormat *format : tasks::formats_for(as))
+  for (const media::PictureFormat *format : media::formats_for(as))
     taken.push_back(&row_of(*format));
-  if (tasks::as_they_come(as))
+  if (media::as_they_come(as))
     for (const CapsRow &row : rows())
       if (row.kind != Kind::Video)
         taken.push_back(&row);

@@ -84,7 +84,6 @@ void Session::end_flushing(EventPtr event) {
   for (OutputPort *output : outputs())
     output->flush_stop(event != nullptr ? share(event.get()) : nullptr);
   std::lock_guard lock(mutex_);
-  goes_on_ = false;
   if (state_ == StreamState::Flushing && !anyone_flushes())
     move_to(graph_ != nullptr ? StreamState::Ready : StreamState::Waiting);
 }

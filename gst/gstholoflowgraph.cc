@@ -96,7 +96,6 @@ void Session::adopt(std::shared_ptr<Graph> graph) {
   announce(*graph, false);
   std::lock_guard lock(mutex_);
   graph_ = std::move(graph);
-  goes_on_ = false;
   if (state_ == StreamState::Waiting)
     move_to(StreamState::Ready);
 }
@@ -250,13 +249,13 @@ void Session::await_others(const InputPort &port, std::unique_lock<std::mutex> &
       is_linked = is_linked && each->is_linked();
     }
   constexpr std::chrono::seconds patience{3};
-  if (warned_of_missing_) {
+  if (said_.contains(Once::MissingInput)) {
     changed_.wait(lock);
     return;
   }
   if (is_linked && changed_.wait_for(lock, patience) == std::cv_status::no_timeout)
     return;
-  warned_of_missing_ = true;
+  said_.insert(Once::MissingInput);
   lock.unlock();
   post_warning(
       element_, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
@@ -289,8 +288,8 @@ void Session::say_device(const runtime::CompileReport &report) {
               G_TYPE_INT, report.device_index, "notes", G_TYPE_STRING, notes.c_str(), nullptr)));
 }
 
-void Session::keep_trace(const Graph &graph) {
-  if (std::exchange(untraced_run_, false))
+void Session::keep_trace(Graph &graph) {
+  if (std::exchange(graph.has_untraced_run, false))
     trace_.add_run(graph.session->scheduler());
 }
 

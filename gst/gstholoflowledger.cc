@@ -120,9 +120,10 @@ FrameCounts count_frames(const ClosedRun &run, bool active) {
     const auto node = run.nodes.find(input);
     if (node == run.nodes.end())
       continue;
-    const auto shape = std::find_if(run.shapes.begin(), run.shapes.end(), [&](const auto &each) {
-      return each.input == input;
-    });
+    const auto shape =
+        std::find_if(run.shapes.begin(), run.shapes.end(), [&name = input](const auto &each) {
+          return each.input == name;
+        });
     sum += shape == run.shapes.end()
         ? count_paired(node->second, active)
         : count_way(node->second.entered, way_of(*shape, run.nodes), frames->counts(), active);

@@ -10,7 +10,7 @@
 
 #include "gstholoflowcaps.h"
 #include "gstholoflowmodel.h"
-#include "holoflow/core/logging.hh"
+#include "holoflow/core/log.hh"
 
 GST_DEBUG_CATEGORY(holoflow_debug);
 

@@ -6,8 +6,7 @@
 #include <array>
 
 #include "gstholoflowtasks.h"
-#include "holoflow/core/graph_fault.hh"
-#include "holoflow/core/near_name.hh"
+#include "holoflow/core/text.hh"
 
 namespace holoflow::gst {
 

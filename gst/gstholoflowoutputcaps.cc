@@ -5,7 +5,7 @@
 
 #include "gstholoflowcaps.h"
 #include "gstholoflowtensorcaps.h"
-#include "holoflow/core/near_name.hh"
+#include "holoflow/core/text.hh"
 
 namespace holoflow::gst {
 

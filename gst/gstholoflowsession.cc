@@ -104,7 +104,7 @@ void Session::start() {
       trace_fault = error.what();
     }
     move_to(State::Waiting);
-    explained_ = warned_of_missing_ = false;
+    said_.clear();
     totals_ = {};
     departed_.clear();
     closed_runs_.clear();
@@ -180,7 +180,7 @@ void Session::stop() {
     port->reset();
   delays_.clear();
   device_.clear();
-  goes_on_ = false;
+  run_ = RunOf::Nothing;
 }
 
 GstFlowReturn Session::refusal_of(const InputPort &port) const {
@@ -298,7 +298,7 @@ bool Session::begin_run() {
     if (state_ != State::Ready)
       return false;
     graph = graph_;
-    goes_on = std::exchange(goes_on_, false);
+    goes_on = run_ == RunOf::FramesToGoOn;
   }
   graph->session->wait();  // on_over() comes a little before the end
   keep_trace(*graph);
@@ -310,7 +310,8 @@ bool Session::begin_run() {
     if (state_ != State::Ready)
       return false;
     move_to(State::Running);
-    run_is_open_ = untraced_run_ = true;
+    run_ = RunOf::Frames;
+    graph->has_untraced_run = true;
     for (const InputPort *port : inputs_)
       if (!goes_on)
         departed_[port->node().name] = std::make_shared<DepartedFrames>();
@@ -358,9 +359,13 @@ void Session::on_over(std::exception_ptr error) {
   const bool begins_anew = all_ended();
   for (InputPort *port : inputs_)
     port->shared.ended = port->shared.ended && !begins_anew;
-  // A graph that keeps its frames is a sink: the pipeline waits for its message.
-  if (state_ == State::Draining && begins_anew && error == nullptr && outputs_.empty())
-    post_eos(lock);
+  if (state_ == State::Draining && begins_anew && error == nullptr) {
+    // A graph that keeps its frames is a sink: the pipeline waits for its message.
+    if (outputs_.empty())
+      post_eos(lock);
+    else
+      warn_of_nothing_left(lock);
+  }
   if (runs())
     move_to(error != nullptr ? State::Failed : State::Ready);
   changed_.notify_all();
@@ -421,7 +426,8 @@ GstFlowReturn Session::why_closed(InputPort &port, const std::shared_ptr<Graph> 
   lock.lock();
   if (const auto flow = refusal_of(port); flow != GST_FLOW_OK)
     return flow;
-  const bool again = changing_ || goes_on_ || state_ == State::Flushing || graph != graph_;
+  const bool again =
+      changing_ || run_ == RunOf::FramesToGoOn || state_ == State::Flushing || graph != graph_;
   return again ? GST_FLOW_OK : GST_FLOW_EOS;
 }
 
@@ -433,7 +439,8 @@ bool Session::drain(InputPort &port) {
     return true;
   Change change(*this, lock);
   const bool drained = end_run(lock);
-  goes_on_ = drained;
+  if (drained)
+    run_ = RunOf::FramesToGoOn;
   return drained;
 }
 
@@ -503,7 +510,7 @@ void Session::await_turn(InputPort &port) {
 
 Session::Inside Session::inside(const InputPort &port) const {
   std::lock_guard lock(mutex_);
-  if (graph_ == nullptr || !(runs() || goes_on_))
+  if (graph_ == nullptr || !(runs() || run_ == RunOf::FramesToGoOn))
     return {};
   const auto &name = port.node().name;
   Inside inside;

@@ -53,6 +53,7 @@ struct Graph {
   std::map<std::string, InputStream> streams;  ///< what it was compiled for, by Input
   std::shared_ptr<const Inference> inference;
   std::unique_ptr<runtime::GraphSession> session;
+  bool has_untraced_run = false;  ///< its last run is in no trace yet; who changes the graph knows
 };
 
 /// Time by which a live stream is delayed, and that the graph can hold.
@@ -153,6 +154,14 @@ public:
 
 private:
   class Change;
+  /// Which frames the counts of the graph's nodes are about.
+  enum class RunOf {
+    Nothing,  ///< they are in totals_ already
+    Frames,  ///< of the run that is under way, or is over
+    FramesToGoOn,  ///< of one that was only to come out: the next run continues it
+  };
+  /// What is said once.
+  enum class Once { WhyCapsFail, MissingInput, NothingLeft };
 
   // With the lock.
   void move_to(StreamState next);
@@ -187,11 +196,12 @@ private:
   bool begin_run();
   void close_run();
   void post_eos(std::unique_lock<std::mutex> &lock);
+  void warn_of_nothing_left(std::unique_lock<std::mutex> &lock);
   void on_over(std::exception_ptr error);
   void throw_away();
   void end_flushing(EventPtr event);
   void forget_flush(InputPort &port, guint32 seqnum);
-  void keep_trace(const Graph &graph);
+  void keep_trace(Graph &graph);
   void write_trace();
   void warn_of_trace(const std::string &fault);
   [[nodiscard]] ClosedRun run_of(const Graph &graph) const;
@@ -203,7 +213,6 @@ private:
   // One streaming thread at a time, see Change, and stop().
   std::set<std::string> warned_;  // of the graph, by sentence
   TraceLog trace_;
-  bool untraced_run_ = false;
 
   mutable std::mutex mutex_;  // guards what follows, and the ports' shared part
   std::condition_variable changed_;
@@ -211,8 +220,7 @@ private:
   std::vector<OutputPort *> outputs_;
   StreamState state_ = StreamState::Stopped;
   bool changing_ = false;  // a thread replaces or starts the graph
-  bool goes_on_ = false;  // the next run continues the last
-  bool run_is_open_ = false;  // its frames are not in totals_ yet
+  RunOf run_ = RunOf::Nothing;
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<const GraphModel> model_;
   std::function<void()> refused_;
@@ -224,8 +232,7 @@ private:
   std::optional<guint32> flush_seqnum_;  // of the FLUSH_START that was sent on last
   std::optional<guint32> upstream_seqnum_;  // of the event that went to all inputs last
   guint32 eos_seqnum_ = GST_SEQNUM_INVALID;  // of the EOS that came last
-  bool explained_ = true;
-  bool warned_of_missing_ = false;
+  std::set<Once> said_;  // since start()
 };
 
 }  // namespace holoflow::gst

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gstholoflowinput.h"
+#include "gstholoflowlog.h"
 #include "gstholoflowoutput.h"
 
 namespace holoflow::gst {
@@ -102,7 +103,7 @@ void Session::close_run() {
   std::shared_ptr<Graph> graph;
   {
     std::lock_guard lock(mutex_);
-    if (!std::exchange(run_is_open_, false))
+    if (std::exchange(run_, RunOf::Nothing) == RunOf::Nothing)
       return;
     graph = graph_;
   }
@@ -122,6 +123,30 @@ void Session::add_settled_runs() {
   });
 }
 
+// At the end of a stream. A graph without output may well be meant; whoever wonders is told.
+void Session::warn_of_nothing_left(std::unique_lock<std::mutex> &lock) {
+  const auto graph = graph_;
+  if (said_.contains(Once::NothingLeft))
+    return;
+  lock.unlock();
+  const auto run = run_of(*graph);
+  const auto counts = count_frames(run, false);
+  const bool nothing_left = counts.in > 0 && counts.out + counts.failed + counts.in_flight == 0;
+  if (nothing_left) {
+    std::string text = std::to_string(counts.in) + " frames entered and none left";
+    for (const auto &[name, node] : run.nodes)
+      for (const auto &[reason, frames] : node.dropped)
+        if (frames > 0)
+          text += "; node \"" + name + "\" dropped " + std::to_string(frames) + " (" + reason + ")";
+    post_warning(
+        element_, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+        text + "; a window needs as many frames as its size, or \"flush\": \"pad\"", "");
+  }
+  lock.lock();
+  if (nothing_left)
+    said_.insert(Once::NothingLeft);
+}
+
 void Session::count_refused() {
   std::lock_guard lock(mutex_);
   ++totals_.in;
@@ -136,7 +161,7 @@ StructurePtr Session::stats() const {
   {
     std::lock_guard lock(mutex_);
     graph = graph_;
-    is_open = run_is_open_;
+    is_open = run_ != RunOf::Nothing;
     is_active = runs();
     now = totals_;
     for (const auto &run : closed_runs_)
@@ -215,7 +240,7 @@ std::optional<Delay> Session::delay_of(const std::string &output) const {
 
 bool Session::first_explanation() {
   std::lock_guard lock(mutex_);
-  return !std::exchange(explained_, true);
+  return said_.insert(Once::WhyCapsFail).second;
 }
 
 }  // namespace holoflow::gst

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "holoflow/runtime/trace.hh"
+#include "holoflow/runtime/compile_trace.hh"
 
 namespace holoflow::gst {
 

@@ -6,7 +6,7 @@
 #include "holoflow/compiler/passes.hh"
 #include "holoflow/core/graph_json.hh"
 #include "holoflow/core/logging.hh"
-#include "holoflow/device/choose_device.hh"
+#include "holoflow/compiler/choose_device.hh"
 #include "holoflow/runtime/graph_display.hh"
 
 namespace holoflow::runtime {

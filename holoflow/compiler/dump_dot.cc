@@ -10,7 +10,7 @@
 
 #include "holoflow/core/logging.hh"
 #include "holoflow/runtime/graph_display.hh"
-#include "holoflow/runtime/trace.hh"
+#include "holoflow/runtime/compile_trace.hh"
 
 namespace holoflow::compiler {
 

@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "holoflow/compiler/passes.hh"
+#include "holoflow/compiler/run_executables.hh"
 #include "holoflow/core/graph_fault.hh"
-#include "holoflow/runtime/run_recording.hh"
 
 namespace holoflow::compiler {
 

@@ -9,6 +9,7 @@
 
 #include "holoflow/core/error.hh"
 #include "holoflow/core/graph_spec.hh"
+#include "holoflow/core/text.hh"
 
 namespace holoflow::core {
 
@@ -30,17 +31,11 @@ inline constexpr size_t max_pointer_bytes = size_t{16} << 10;
 /// The text's first bytes, not ending within a UTF-8 sequence, and "…" where something is missing.
 [[nodiscard]] std::string cut(std::string_view text, size_t max_bytes = max_quote_bytes);
 
-/// The text as a JSON string, cut; bytes that are no UTF-8 become U+FFFD.
-[[nodiscard]] std::string quote(std::string_view text);
-
 /// As quote(), without the quotation marks.
 [[nodiscard]] std::string printable(std::string_view text);
 
 /// What a message calls a value: `"text"`, `4.0`, `an array`, `an object`; cut.
 [[nodiscard]] std::string describe(const nlohmann::json &value);
-
-/// The value as JSON, cut.
-[[nodiscard]] std::string show(const nlohmann::json &value);
 
 /// `"x"` for printable ASCII, else `byte 0x0a`.
 [[nodiscard]] std::string describe_byte(char c);

@@ -7,11 +7,9 @@
 #include <spdlog/logger.h>
 #include <string>
 
-namespace holoflow::core {
+#include "holoflow/core/log.hh"
 
-/// Sends the log of loggers made from now on to `sink`; null restores the default, warnings and
-/// errors on standard error. Any thread.
-void set_log_sink(std::shared_ptr<spdlog::sinks::sink> sink);
+namespace holoflow::core {
 
 /// A logger of that name on the current sink; its level is that of the sink.
 [[nodiscard]] std::shared_ptr<spdlog::logger> make_logger(const std::string &name);

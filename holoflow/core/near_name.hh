@@ -6,16 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "holoflow/core/text.hh"
+
 namespace holoflow::core {
 
 /// The candidate nearest to `name` by edit distance, without regard to case; "" where none is near
 /// enough to be worth suggesting. The work is bounded: of very many candidates only the first are
 /// compared.
 [[nodiscard]] std::string nearest_name(
-    std::string_view name, const std::vector<std::string> &candidates);
-
-/// `; did you mean "Mean"?` or "" where nothing is near.
-[[nodiscard]] std::string suggestion(
     std::string_view name, const std::vector<std::string> &candidates);
 
 /// The same; where nothing is near, what there is: `; the graph has "a", "b"` for the introduction

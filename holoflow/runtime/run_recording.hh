@@ -12,20 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "holoflow/compiler/run_executables.hh"
 #include "holoflow/runtime/graph_exec.hh"
 #include "holoflow/runtime/running_place.hh"
 
 namespace holoflow::runtime {
-
-/// What a run has recorded so far. Belongs to the compiled graph, so that it outlives the scheduler
-/// and, where nothing about the run changes, the compile.
-struct RunExecutables {
-  std::vector<std::string> nodes;  ///< of the run, in order
-  std::string key;  ///< of its definition, which says too which slots share memory
-  cudaStream_t stream = nullptr;
-  std::vector<std::byte *> fixed;  ///< addresses of the memory that does not move
-  std::vector<std::unique_ptr<RecordedWork>> list;
-};
 
 /// Enqueues the work of a run of tasks in each iteration, the cheapest way there is:
 ///

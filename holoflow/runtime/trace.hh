@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "holoflow/runtime/compiler.hh"
+#include "holoflow/runtime/compile_trace.hh"
 
 namespace holoflow::runtime {
 
@@ -59,9 +59,5 @@ private:
 [[nodiscard]] nlohmann::json chrome_trace(
     const std::vector<std::string> &names, const std::vector<const SectionTrace *> &sections,
     std::optional<SectionTrace::Clock::time_point> origin = std::nullopt);
-
-/// The spans of a compile as events of a process of its own: array elements for "traceEvents".
-[[nodiscard]] nlohmann::json chrome_events(
-    const std::vector<CompileSpan> &spans, SectionTrace::Clock::time_point origin);
 
 }  // namespace holoflow::runtime

@@ -9,9 +9,10 @@
 #include <limits>
 #include <stdexcept>
 
-#include "holoflow/core/near_name.hh"
+#include "holoflow/core/text.hh"
+#include "holoflow/media/picture_formats.hh"
+#include "holoflow/media/tensor_caps.hh"
 #include "holoflow/tasks/input_output/frame_layout.hh"
-#include "holoflow/tasks/input_output/picture_formats.hh"
 #include "holoflow/tools/caps_text.hh"
 
 namespace holoflow::tools {
@@ -21,18 +22,18 @@ namespace {
 using core::DType;
 using core::MemLoc;
 using core::TDesc;
-using tasks::PictureFormat;
+using media::PictureFormat;
 
 // As GStreamer: a frame has to stay below 4 GiB.
 constexpr size_t largest_side = 65535;
 constexpr size_t largest_frame_bytes = std::numeric_limits<uint32_t>::max();
 
 const PictureFormat &find_format(const std::string &name) {
-  if (const PictureFormat *format = tasks::find_picture_format(name))
+  if (const PictureFormat *format = media::find_picture_format(name))
     return *format;
   std::vector<std::string> names;
   std::string known;
-  for (const PictureFormat &format : tasks::picture_formats()) {
+  for (const PictureFormat &format : media::picture_formats()) {
     names.emplace_back(format.name);
     known += (known.empty() ? "" : ", ") + names.back();
   }
@@ -69,61 +70,20 @@ size_t positive_number(const CapsText &caps, const std::string &field) {
   return value;
 }
 
-std::vector<size_t> axes_of(const std::string &text, char separator, const std::string &field) {
-  std::vector<size_t> axes;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(separator, begin), text.size());
-    std::string_view number = std::string_view(text).substr(begin, end - begin);
-    while (number.starts_with(' '))
-      number.remove_prefix(1);
-    while (number.ends_with(' '))
-      number.remove_suffix(1);
-    size_t axis = 0;
-    const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), axis);
-    if (error != std::errc() || rest != number.data() + number.size() || axis == 0)
-      throw std::invalid_argument(
-          "expected " + field + " as positive numbers separated by \"" + separator + "\", got \"" +
-          text + "\"; quote it, like " + field + "=\"1" + separator + "480" + separator + "640\"");
-    axes.push_back(axis);
-    begin = end + 1;
-  }
-  return axes;
-}
-
-MediaFrame tensor_frame(std::vector<size_t> shape, DType dtype) {
-  MediaFrame frame = array_frame(std::move(shape), dtype);
+MediaFrame tensor_frame(const TDesc &tensor) {
+  MediaFrame frame = array_frame(tensor.shape, tensor.dtype);
   frame.picture_format.clear();  // as in holoflowbin, "as" is for pictures
   return frame;
 }
 
 MediaFrame frame_of_tensors(const CapsText &caps) {
-  const auto format = caps.value("format");
-  if (!format.empty() && format != "static")
-    throw std::invalid_argument("expected other/tensors with format=static, got format=" + format);
-  const auto count = caps.value("num_tensors");
-  if (count != "1")
-    throw std::invalid_argument(
-        "expected other/tensors with num_tensors=1, got " + (count.empty() ? "none" : count));
-  const auto type = caps.value("types");
-  constexpr std::array<std::pair<std::string_view, DType>, 3> types{
-      {{"uint8", DType::U8}, {"uint16", DType::U16}, {"float32", DType::F32}}};
-  const auto found =
-      std::find_if(types.begin(), types.end(), [&](const auto &row) { return row.first == type; });
-  if (found == types.end())
-    throw std::invalid_argument("expected types=uint8, uint16 or float32, got \"" + type + "\"");
-  auto shape = axes_of(caps.value("dimensions"), ':', "dimensions");
-  std::reverse(shape.begin(), shape.end());  // NNStreamer counts the innermost axis first
-  return tensor_frame(std::move(shape), found->second);
+  return tensor_frame(media::tensor_from_nnstreamer(
+      {caps.value("format"), caps.value("num_tensors"), caps.value("types"),
+       caps.value("dimensions")}));
 }
 
 MediaFrame frame_of_holoflow_tensor(const CapsText &caps) {
-  const auto name = caps.value("dtype");
-  const auto dtype = core::dtype_from_string(name);
-  if (!dtype)
-    throw std::invalid_argument(
-        "expected dtype=U8, U16, F32 or CF32 in application/x-holoflow-tensor, got \"" + name +
-        "\"");
-  return tensor_frame(axes_of(caps.value("shape"), ',', "shape"), *dtype);
+  return tensor_frame(media::tensor_from_holoflow(caps.value("dtype"), caps.value("shape")));
 }
 
 MediaFrame frame_of_video(const CapsText &caps) {
@@ -139,9 +99,9 @@ MediaFrame frame_of_video(const CapsText &caps) {
 }
 
 void check_as(const MediaFrame &frame, const PictureFormat &format, const std::string &as) {
-  if (tasks::takes_format(format, as))
+  if (media::takes_format(format, as))
     return;
-  if (tasks::as_they_come(as))
+  if (media::as_they_come(as))
     throw std::invalid_argument(
         "expected a format without planes, got " + frame.picture_format +
         "; say \"as\": \"GRAY\" on the Input node to get the luma plane, or convert it to RGB");
@@ -223,7 +183,7 @@ MediaFrame frame_of_caps(std::string_view text) {
 
 TDesc input_tensor(const MediaFrame &frame, const std::string &as) {
   if (frame.picture_format.empty()) {
-    if (!tasks::as_they_come(as))
+    if (!media::as_they_come(as))
       throw std::invalid_argument(
           "expected a picture for \"as\": \"" + as + "\", got " + core::to_string(frame.tensor) +
           "; leave \"as\" out of the Input node to take tensors");
@@ -233,7 +193,7 @@ TDesc input_tensor(const MediaFrame &frame, const std::string &as) {
   check_as(frame, format, as);
   if (as == "TENSOR" || (as.empty() && frame.is_array))
     return frame.tensor;
-  return tasks::picture_tensor(format, as, frame.width, frame.height);
+  return media::picture_tensor(format, as, frame.width, frame.height);
 }
 
 bool is_tensor_as_it_stands(const MediaFrame &frame, const TDesc &tensor) {

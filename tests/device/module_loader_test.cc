@@ -15,7 +15,7 @@
 #include "holoflow/builtin_tasks.hh"
 #include "holoflow/core/error.hh"
 #include "holoflow/core/module.hh"
-#include "holoflow/device/choose_device.hh"
+#include "holoflow/compiler/choose_device.hh"
 
 namespace holoflow::runtime {
 namespace {

@@ -95,6 +95,19 @@ TEST(Flow, PartialBatchesFollowThePolicy) {
   EXPECT_EQ(counter.count(), 8u) << "two windows of four; \"flush\": drop is the default";
 }
 
+TEST(Flow, AStreamFromWhichNothingCameOutSaysSo) {
+  Pipeline pipeline(
+      source(3) + bin(queued("GRAY", "\"output_size\":4,\"target_capacity\":8")) +
+      " ! fakesink name=f");
+  ASSERT_TRUE(pipeline.run());
+  const auto warnings = pipeline.messages_of(GST_MESSAGE_WARNING);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(
+      warnings[0].text.find("3 frames entered and none left; node \"q\" dropped 3 (flush)"),
+      std::string::npos)
+      << warnings[0].text;
+}
+
 TEST(Flow, APaddedLastInputBatchEmitsRealFramesOnly) {
   const std::string graph = R"({"nodes":{"in":{"type":"Input","params":{"as":"GRAY","batch":4}},)"
                             R"("out":{"type":"Output"}},"edges":["in->out"]})";

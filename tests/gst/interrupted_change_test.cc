@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "../support/watchdog.hh"
 #include "stream_script.hh"
 

@@ -12,9 +12,13 @@
 #include <emmintrin.h>
 #endif
 
-#include "holoflow/tasks/input_output/picture_formats.hh"
+#include "holoflow/media/picture_formats.hh"
 
 namespace holoflow::tasks {
+
+using media::find_picture_format;
+using media::opaque;
+using media::PictureFormat;
 
 namespace {
 

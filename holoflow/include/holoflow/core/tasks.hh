@@ -2,8 +2,8 @@
 // The task model: what a task is, what its factory tells the compiler, what the scheduler calls.
 //
 // Life of a task: factory infer() (no device, any thread) → create() or update() (compiler thread)
-// → bind_logger(), bind_storage_access() → for each run: begin_run() or continue_run(), then the running calls below
-// (section threads) → destructor.
+// → bind_logger(), bind_storage_access() → for each run: begin_run() or continue_run(), then the
+// running calls below (section threads) → destructor.
 #pragma once
 
 #include <atomic>

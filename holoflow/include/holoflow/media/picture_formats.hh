@@ -11,7 +11,7 @@
 
 #include "holoflow/core/tensor.hh"
 
-namespace holoflow::tasks {
+namespace holoflow::media {
 
 /// Where a colour stands in a pixel that has none of it: 255 is written for alpha.
 inline constexpr int opaque = -1;
@@ -41,4 +41,4 @@ struct PictureFormat {
 [[nodiscard]] core::TDesc picture_tensor(
     const PictureFormat &format, std::string_view as, size_t width, size_t height);
 
-}  // namespace holoflow::tasks
+}  // namespace holoflow::media

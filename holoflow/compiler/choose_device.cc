@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Which device a graph runs on.
-#include "holoflow/device/choose_device.hh"
+#include "holoflow/compiler/choose_device.hh"
 
 #include "holoflow/core/error.hh"
 

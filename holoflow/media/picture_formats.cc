@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "holoflow/tasks/input_output/picture_formats.hh"
+#include "holoflow/media/picture_formats.hh"
 
 #include <algorithm>
 
-namespace holoflow::tasks {
+namespace holoflow::media {
 
 namespace {
 
@@ -79,4 +79,4 @@ core::TDesc picture_tensor(
   return frame;
 }
 
-}  // namespace holoflow::tasks
+}  // namespace holoflow::media
