@@ -164,6 +164,11 @@ void OutputPort::close() {
   not_full_.notify_all();
 }
 
+bool OutputPort::expects_frames() const {
+  std::lock_guard lock(mutex_);
+  return run_ == Run::Running || run_ == Run::Draining;
+}
+
 core::OpResult OutputPort::on_frames(runtime::OutputFrames &&frames) {
   std::unique_lock lock(mutex_);
   timed_.wait(not_full_, lock, [this] {

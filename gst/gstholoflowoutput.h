@@ -58,6 +58,8 @@ public:
   void end_run(bool failed);
   /// Nobody wants anything any more: the section that brings frames ends.
   void close();
+  /// Whether the run may bring more.
+  [[nodiscard]] bool expects_frames() const;
 
   /// Makes on_frames and the task stop waiting and sends the event on. Never waits for frames.
   void flush_start(EventPtr event);

@@ -162,7 +162,12 @@ StructurePtr Session::stats() const {
     std::lock_guard lock(mutex_);
     graph = graph_;
     is_open = run_ != RunOf::Nothing;
-    is_active = runs();
+    // An EOS leaves a little before the run is over.
+    is_active = runs() &&
+        (outputs_.empty() ||
+         std::any_of(outputs_.begin(), outputs_.end(), [](const OutputPort *output) {
+           return output->expects_frames();
+         }));
     now = totals_;
     for (const auto &run : closed_runs_)
       now += count_frames(run, false);
