@@ -137,10 +137,17 @@ std::vector<FrameRecord> records_of(GstBuffer *buffer, const InputStream &stream
   return records;
 }
 
+// A meta may hold any number.
+std::string format_name(GstVideoFormat format) {
+  const gchar *name =
+      format != GST_VIDEO_FORMAT_UNKNOWN ? gst_video_format_to_string(format) : nullptr;
+  return name != nullptr ? name : "an unknown format (" + std::to_string(format) + ")";
+}
+
 /// What a picture's planes need of the memory that holds them.
 std::string describe_planes(const GstVideoMeta &meta) {
-  std::string text = std::string(gst_video_format_to_string(meta.format)) + " " +
-      std::to_string(meta.width) + "x" + std::to_string(meta.height);
+  std::string text = format_name(meta.format) + " " + std::to_string(meta.width) + "x" +
+      std::to_string(meta.height);
   for (guint plane = 0; plane < meta.n_planes && plane < GST_VIDEO_MAX_PLANES; ++plane)
     text += (plane == 0 ? ", " : "; ") + std::string("plane ") + std::to_string(plane) +
         " at byte " + std::to_string(meta.offset[plane]) + " with rows " +
@@ -161,8 +168,11 @@ void refuse_other_picture(GstBuffer *buffer, const GstVideoInfo &video) {
   if (meta->format != GST_VIDEO_INFO_FORMAT(&video) || meta->width != width ||
       meta->height != height || meta->n_planes != GST_VIDEO_INFO_N_PLANES(&video))
     throw BufferError(
-        expected + ", got " + gst_video_format_to_string(meta->format) + " " +
-            std::to_string(meta->width) + "x" + std::to_string(meta->height),
+        expected + ", got " + format_name(meta->format) + " " + std::to_string(meta->width) + "x" +
+            std::to_string(meta->height) +
+            (meta->n_planes != GST_VIDEO_INFO_N_PLANES(&video)
+                 ? ", plane count " + std::to_string(meta->n_planes)
+                 : ""),
         buffer);
   const auto size = static_cast<guint64>(gst_buffer_get_size(buffer));
   for (guint plane = 0; plane < meta->n_planes; ++plane) {
@@ -183,8 +193,38 @@ void refuse_other_picture(GstBuffer *buffer, const GstVideoInfo &video) {
   }
 }
 
+// Where there is a GstVideoMeta, gst_video_frame_map maps only the memory in which a plane begins.
+BufferPtr with_planes_in_one_memory(BufferPtr buffer, const GstVideoInfo &video) {
+  const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer.get());
+  if (meta == nullptr || gst_buffer_n_memory(buffer.get()) < 2)
+    return buffer;
+  bool whole = true;
+  for (guint plane = 0; plane < meta->n_planes; ++plane) {
+    const auto rows = static_cast<gsize>(GST_VIDEO_INFO_COMP_HEIGHT(&video, plane));
+    const auto row = static_cast<gsize>(
+        GST_VIDEO_INFO_COMP_WIDTH(&video, plane) * GST_VIDEO_INFO_COMP_PSTRIDE(&video, plane));
+    guint first = 0, memories = 0;
+    gsize skip = 0;
+    whole =
+        whole &&
+        gst_buffer_find_memory(
+            buffer.get(), meta->offset[plane],
+            static_cast<gsize>(meta->stride[plane]) * (rows - 1) + row, &first, &memories, &skip) &&
+        memories == 1;
+  }
+  if (whole)
+    return buffer;
+  BufferPtr merged(gst_buffer_copy_region(
+      buffer.get(), static_cast<GstBufferCopyFlags>(GST_BUFFER_COPY_ALL | GST_BUFFER_COPY_MERGE), 0,
+      static_cast<gsize>(-1)));
+  if (merged == nullptr)
+    throw BufferError("a buffer in several memories cannot be put into one", buffer.get());
+  return merged;
+}
+
 runtime::InputFrames map_picture(BufferPtr buffer, const InputStream &stream) {
   refuse_other_picture(buffer.get(), stream.video);
+  buffer = with_planes_in_one_memory(std::move(buffer), stream.video);
   auto *frame = new GstVideoFrame;
   if (!gst_video_frame_map(frame, &stream.video, buffer.get(), GST_MAP_READ)) {
     delete frame;
