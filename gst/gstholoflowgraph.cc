@@ -132,8 +132,10 @@ Session::CapsAnswer Session::set_caps(InputPort &port, GstCaps *caps) {
     port.shared.stream = stream;
     const auto graph = graph_;
     graph->streams.at(port.node().name) = stream;
+    Change change(*this, lock);
     lock.unlock();
     announce(*graph, true);
+    lock.lock();
     return CapsAnswer::Taken;
   }
   Change change(*this, lock);

@@ -508,8 +508,10 @@ void Session::await_turn(InputPort &port) {
   port.shared.ended = false;
 }
 
-Session::Inside Session::inside(const InputPort &port) const {
-  std::lock_guard lock(mutex_);
+Session::Inside Session::inside(const InputPort &port) {
+  std::unique_lock lock(mutex_);
+  // A run that another input begins just now still has the numbers of the last one.
+  changed_.wait(lock, [&] { return !changing_ || refusal_of(port) != GST_FLOW_OK; });
   if (graph_ == nullptr || !(runs() || run_ == RunOf::FramesToGoOn))
     return {};
   const auto &name = port.node().name;

@@ -139,7 +139,7 @@ public:
     uint64_t entered = 0, unsettled = 0;
     GstClockTime span = 0;  ///< of the largest window, 0 where that is unknown
   };
-  [[nodiscard]] Inside inside(const InputPort &port) const;
+  [[nodiscard]] Inside inside(const InputPort &port);
 
   // Flushes and activation: any thread for the first of each pair.
   void begin_flush(InputPort &port, EventPtr event);
