@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "holoflow/runtime/stream_shape.hh"
+
 namespace holoflow::tools {
 
 namespace {
@@ -90,6 +92,39 @@ std::string storage_text(int sid, const StorageView &storage) {
       ", for tensor " + join(tids) + "\n";
 }
 
+std::string rate_text(const runtime::StreamRate &rate) {
+  if (!rate.known())
+    return "some";
+  return std::to_string(rate.numerator) +
+      (rate.denominator == 1 ? "" : "/" + std::to_string(rate.denominator));
+}
+
+std::string stream_text(const runtime::StreamShape &shape) {
+  std::string text = "  " + shape.output + ": ";
+  if (shape.input.empty())
+    return text + "no stream leads here\n";
+  return text + "frames of " + shape.input + ", " + rate_text(shape.tensors_per_frame) +
+      " tensors of " + std::to_string(shape.records) + " for each, delayed by " +
+      std::to_string(shape.delay_frames) + " frames of a live stream, at most " +
+      std::to_string(shape.held_frames) + " held\n";
+}
+
+Json streams_json(const CompilerOutput &plan) {
+  Json streams = Json::array();
+  for (const auto &shape : runtime::stream_shapes(plan.graph))
+    streams.push_back(
+        {{"output", shape.output},
+         {"input", shape.input},
+         {"tensors_per_frame",
+          {shape.tensors_per_frame.numerator, shape.tensors_per_frame.denominator}},
+         {"records_per_frame",
+          {shape.records_per_frame.numerator, shape.records_per_frame.denominator}},
+         {"records", shape.records},
+         {"delay_frames", shape.delay_frames},
+         {"held_frames", shape.held_frames}});
+  return streams;
+}
+
 Json amount_json(const MemoryAmount &amount) {
   return {{"device", amount.device}, {"pinned", amount.pinned}, {"host", amount.host}};
 }
@@ -168,6 +203,9 @@ std::string plan_text(const CompilerOutput &plan) {
   std::string text = "device: " + plan.report.device + "\n\n";
   for (const auto &section : plan.sections)
     text += section_text(plan, section);
+  text += "\nstreams\n";
+  for (const auto &shape : runtime::stream_shapes(plan.graph))
+    text += stream_text(shape);
   text += "\ntensors\n";
   for (const auto &item : plan.bill.tensors)
     text += tensor_text(plan, item);
@@ -187,7 +225,8 @@ Json plan_json(const CompilerOutput &plan) {
         {{"kind", to_string(decision.kind)}, {"node", decision.node}, {"text", decision.text}});
   return {{"device", plan.report.device},     {"sections", sections_json(plan)},
           {"tensors", tensors_json(plan)},    {"storages", storages_json(plan)},
-          {"memory", memory_json(plan.bill)}, {"decisions", decisions}};
+          {"memory", memory_json(plan.bill)}, {"decisions", decisions},
+          {"streams", streams_json(plan)}};
 }
 
 }  // namespace holoflow::tools

@@ -20,7 +20,7 @@ class Plan(CommandTest):
         text = self.plan()
         for part in ("device: CPU", "section 0: one thread", "section 2: one thread", "pops from to_compute",
                      "runs to_float → band → normalize → to_grey", "pushes to to_compute",
-                     "\ntensors\n", "\nstorages\n",
+                     "\nstreams\n", "\ntensors\n", "\nstorages\n",
                      "U8 [1, 6, 8] on Host", "F32 [1, 6, 8] on Host", "\nmemory: ", "by aliasing", "\nwhy\n",
                      'node "to_compute" (BatchQueue) is asynchronous', "  alias: ", "  owner: "):
             self.assertIn(part, text)
@@ -37,6 +37,8 @@ class Plan(CommandTest):
             names = [name for section in plan["sections"] for name in section["runs"]]
             self.assertEqual(len(names), len(set(names)))
             self.assertIn("band", names)
+            self.assertEqual([(stream["input"], stream["tensors_per_frame"]) for stream in plan["streams"]],
+                             [("in", [1, 1])])
             tensors = {tensor["id"]: tensor for tensor in plan["tensors"]}
             storages = {storage["id"]: storage for storage in plan["storages"]}
             for tensor in tensors.values():
