@@ -47,19 +47,19 @@ bool InputPort::judge_caps(GstCaps *caps) {
   return false;
 }
 
-bool InputPort::handle_event(EventPtr event) {
+GstFlowReturn InputPort::handle_event(EventPtr event) {
   GST_LOG_OBJECT(pad_, "%" GST_PTR_FORMAT, event.get());
   switch (GST_EVENT_TYPE(event.get())) {
   case GST_EVENT_FLUSH_START:
     session_.begin_flush(*this, std::move(event));
-    return true;
+    return GST_FLOW_OK;
   case GST_EVENT_FLUSH_STOP:
     gap_time_ = 0;
     session_.end_flush(*this, std::move(event));
-    return true;
+    return GST_FLOW_OK;
   case GST_EVENT_EOS:
     session_.end_input(*this, std::move(event));
-    return true;
+    return GST_FLOW_OK;
   default:
     break;
   }
@@ -67,7 +67,7 @@ bool InputPort::handle_event(EventPtr event) {
     bool sent = true;
     for (OutputPort *output : session_.outputs_of(node_.name))
       sent = output->push_now(share(event.get())) && sent;
-    return sent;
+    return sent ? GST_FLOW_OK : GST_FLOW_ERROR;
   }
   session_.await_turn(*this);
   switch (GST_EVENT_TYPE(event.get())) {
@@ -78,10 +78,10 @@ bool InputPort::handle_event(EventPtr event) {
   }
   case GST_EVENT_GAP:
     queue_gap(std::move(event));
-    return true;
+    return GST_FLOW_OK;
   case GST_EVENT_SEGMENT_DONE:
     if (!session_.drain(*this))
-      return false;
+      return GST_FLOW_FLUSHING;
     break;
   case GST_EVENT_SEGMENT:
     gst_event_copy_segment(event.get(), &segment_);
@@ -90,25 +90,25 @@ bool InputPort::handle_event(EventPtr event) {
     break;
   }
   queue_serialized(std::move(event));
-  return true;
+  return GST_FLOW_OK;
 }
 
-bool InputPort::handle_caps(GstCaps *caps) {
+GstFlowReturn InputPort::handle_caps(GstCaps *caps) {
   if (caps_ != nullptr && gst_caps_is_equal(caps_.get(), caps))
-    return true;
+    return GST_FLOW_OK;
   if (!judge_caps(caps))
-    return false;
+    return GST_FLOW_NOT_NEGOTIATED;
   switch (session_.set_caps(*this, caps)) {
   case Session::CapsAnswer::Taken:
     caps_ = share(caps);
-    return true;
+    return GST_FLOW_OK;
   case Session::CapsAnswer::Refused:
     refused_caps_ = share(caps);
-    return false;
+    return GST_FLOW_NOT_NEGOTIATED;
   case Session::CapsAnswer::Interrupted:  // they may come again
-    return false;
+    return GST_FLOW_FLUSHING;
   }
-  return false;
+  return GST_FLOW_ERROR;
 }
 
 void InputPort::queue(EventPtr event, uint64_t after_frames) {

@@ -22,7 +22,8 @@ public:
   [[nodiscard]] const PortNode &node() const { return node_; }
 
   GstFlowReturn handle_buffer(BufferPtr buffer);
-  bool handle_event(EventPtr event);
+  /// FLUSHING where a flush or a stop came first: upstream must not take that for a refusal.
+  GstFlowReturn handle_event(EventPtr event);
   /// Lets out what is inside, then asks downstream.
   bool handle_drain(GstQuery *query);
   /// Whether the graph takes these caps; posts an error that says why not, once for the same caps.
@@ -45,7 +46,7 @@ public:
   } shared;
 
 private:
-  bool handle_caps(GstCaps *caps);
+  GstFlowReturn handle_caps(GstCaps *caps);
   void queue(EventPtr event, uint64_t after_frames);
   void queue_serialized(EventPtr event);
   void queue_gap(EventPtr event);

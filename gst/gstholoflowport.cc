@@ -87,7 +87,7 @@ GstFlowReturn chain(GstPad *, GstObject *parent, GstBuffer *buffer) {
   return input_of(parent).port->handle_buffer(BufferPtr(buffer));
 }
 
-gboolean sink_event(GstPad *, GstObject *parent, GstEvent *event) {
+GstFlowReturn sink_event(GstPad *, GstObject *parent, GstEvent *event) {
   return input_of(parent).port->handle_event(EventPtr(event));
 }
 
@@ -135,7 +135,7 @@ GstElement *new_input_port(const std::shared_ptr<Session> &session, const PortNo
     gst_object_set_name(GST_OBJECT(element), node.name.c_str());
   GstPad *pad = gst_pad_new("sink", GST_PAD_SINK);
   gst_pad_set_chain_function(pad, GST_DEBUG_FUNCPTR(chain));
-  gst_pad_set_event_function(pad, GST_DEBUG_FUNCPTR(sink_event));
+  gst_pad_set_event_full_function(pad, GST_DEBUG_FUNCPTR(sink_event));
   gst_pad_set_query_function(pad, GST_DEBUG_FUNCPTR(sink_query));
   gst_pad_set_activatemode_function(pad, GST_DEBUG_FUNCPTR(activate_sink));
   auto &state = *GST_HOLOFLOW_INPUT(element)->state;
