@@ -100,7 +100,10 @@ TEST(Flow, AStreamFromWhichNothingCameOutSaysSo) {
       source(3) + bin(queued("GRAY", "\"output_size\":4,\"target_capacity\":8")) +
       " ! fakesink name=f");
   ASSERT_TRUE(pipeline.run());
-  ASSERT_TRUE(pipeline.wait_for(GST_MESSAGE_WARNING));
+  // It may come before the end or behind it.
+  if (pipeline.messages_of(GST_MESSAGE_WARNING).empty()) {
+    ASSERT_TRUE(pipeline.wait_for(GST_MESSAGE_WARNING));
+  }
   const auto warnings = pipeline.messages_of(GST_MESSAGE_WARNING);
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_NE(
