@@ -75,7 +75,9 @@ void Session::end_flush(InputPort &port, EventPtr event) {
 void Session::end_flushing(EventPtr event) {
   std::shared_ptr<Graph> graph;
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    // Another input may be about to start the graph, and stops it when it sees the flush.
+    changed_.wait(lock, [this] { return !changing_; });
     graph = graph_;
   }
   if (graph != nullptr)
@@ -84,6 +86,7 @@ void Session::end_flushing(EventPtr event) {
   for (OutputPort *output : outputs())
     output->flush_stop(event != nullptr ? share(event.get()) : nullptr);
   std::lock_guard lock(mutex_);
+  ++run_number_;  // what another input pushed into that run comes again
   if (state_ == StreamState::Flushing && !anyone_flushes())
     move_to(graph_ != nullptr ? StreamState::Ready : StreamState::Waiting);
 }

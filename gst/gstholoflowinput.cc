@@ -183,14 +183,14 @@ GstFlowReturn InputPort::push(BufferPtr buffer) {
     try {
       if (rim_->push(std::move(frames)) == runtime::IFrameInput::PushResult::Ok) {
         lost_ = false;
-        return session_.flow();
+        return session_.flow(*this);
       }
     } catch (const std::exception &error) {
       post_error(session_.element(), GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, error.what(), "");
       return GST_FLOW_ERROR;
     }
     // One that another input's caps interrupted is pushed again.
-    const auto why = session_.why_closed(*this, entry.graph);
+    const auto why = session_.why_closed(*this, entry);
     if (why != GST_FLOW_OK || !entry.is_shared)
       return why != GST_FLOW_OK ? why : GST_FLOW_EOS;
   }

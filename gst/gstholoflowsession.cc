@@ -234,7 +234,7 @@ Session::Entry Session::enter(InputPort &port) {
     if (const auto flow = combined_flow(); flow != GST_FLOW_OK && state_ != State::Flushing)
       return {flow};
     if (state_ == State::Running && is_current() && !changing_)
-      return {GST_FLOW_OK, graph_, inputs_.size() > 1};
+      return {GST_FLOW_OK, graph_, run_number_, inputs_.size() > 1};
     if (changing_ || state_ == State::Flushing || state_ == State::Draining) {
       changed_.wait(lock);
       continue;
@@ -311,6 +311,7 @@ bool Session::begin_run() {
       return false;
     move_to(State::Running);
     run_ = RunOf::Frames;
+    ++run_number_;
     graph->has_untraced_run = true;
     for (const InputPort *port : inputs_)
       if (!goes_on)
@@ -393,8 +394,10 @@ void Session::on_flow() {
     graph->session->stop();
 }
 
-GstFlowReturn Session::flow() const {
+GstFlowReturn Session::flow(const InputPort &port) const {
   std::lock_guard lock(mutex_);
+  if (state_ == State::Flushing)
+    return refusal_of(port);
   return combined_flow();
 }
 
@@ -413,21 +416,20 @@ GstFlowReturn Session::combined_flow() const {
   return ended > 0 ? GST_FLOW_EOS : GST_FLOW_NOT_LINKED;
 }
 
-GstFlowReturn Session::why_closed(InputPort &port, const std::shared_ptr<Graph> &graph) {
+GstFlowReturn Session::why_closed(InputPort &port, const Entry &entry) {
   std::unique_lock lock(mutex_);
+  const auto is_over = [&] { return run_number_ != entry.run || !runs(); };
   // Others may go on where only the nodes behind this input have ended.
-  const bool others_go_on = inputs_.size() > 1 && state_ == State::Running && graph == graph_ &&
-      refusal_of(port) == GST_FLOW_OK && !changing_;
-  lock.unlock();
+  const bool others_go_on = inputs_.size() > 1 && state_ == State::Running && !changing_;
   if (!others_go_on)
-    graph->session->wait();
-  if (const auto combined = flow(); combined != GST_FLOW_OK && combined != GST_FLOW_FLUSHING)
+    changed_.wait(lock, is_over);
+  const auto combined = combined_flow();
+  if (combined != GST_FLOW_OK && combined != GST_FLOW_FLUSHING)
     return combined;
-  lock.lock();
   if (const auto flow = refusal_of(port); flow != GST_FLOW_OK)
     return flow;
-  const bool again =
-      changing_ || run_ == RunOf::FramesToGoOn || state_ == State::Flushing || graph != graph_;
+  const bool again = changing_ || run_ == RunOf::FramesToGoOn || state_ == State::Flushing ||
+      run_number_ != entry.run || graph_ != entry.graph;
   return again ? GST_FLOW_OK : GST_FLOW_EOS;
 }
 

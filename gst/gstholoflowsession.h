@@ -107,15 +107,16 @@ public:
   struct Entry {
     GstFlowReturn flow = GST_FLOW_OK;
     std::shared_ptr<Graph> graph = {};  ///< it runs, where flow is OK
+    uint64_t run = 0;  ///< in this run
     bool is_shared = false;  ///< there are other inputs
   };
   /// Waits until the graph can take a buffer of that port: compiles it, starts it. Not OK also
   /// where downstream wants no more.
   [[nodiscard]] Entry enter(InputPort &port);
   /// The graph took no buffer more: why, or OK where it is worth another enter().
-  [[nodiscard]] GstFlowReturn why_closed(InputPort &port, const std::shared_ptr<Graph> &graph);
-  /// What all outputs together answer upstream.
-  [[nodiscard]] GstFlowReturn flow() const;
+  [[nodiscard]] GstFlowReturn why_closed(InputPort &port, const Entry &entry);
+  /// What all outputs together answer upstream of that input: not that another one flushes them.
+  [[nodiscard]] GstFlowReturn flow(const InputPort &port) const;
   /// An output's task: downstream of it answered something else than OK.
   void on_flow();
   enum class CapsAnswer {
@@ -221,6 +222,7 @@ private:
   StreamState state_ = StreamState::Stopped;
   bool changing_ = false;  // a thread replaces or starts the graph
   RunOf run_ = RunOf::Nothing;
+  uint64_t run_number_ = 0;  // also of those that were thrown away
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<const GraphModel> model_;
   std::function<void()> refused_;

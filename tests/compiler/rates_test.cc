@@ -180,13 +180,13 @@ TEST_F(RatesTest, ADelayOfItsOwnTakesNoRoomOfAnAverage) {
 TEST_F(RatesTest, AGraphWithADelayRunsToItsEnd) {
   config.inputs = {{"in", core::TDesc({1, 1, 1}, core::DType::F32, core::MemLoc::Host)}};
   const Watchdog watchdog("a graph with a delay hangs");
+  const float pixel = 1;  // borrowed by the runner until it has been used
   for (const auto *average :
        {R"({"window_size": 1, "discard_first": 3})",
         R"({"window_size": 4, "discard_first": 25})"}) {
     auto runner =
         runtime::GraphRunner::from_json(average_beside_queue(average, "1"), config, &registry);
     std::thread feeder([&] {
-      const float pixel = 1;
       for (int i = 0; i < 40; ++i)
         if (!runner.push("in", &pixel, config.inputs.at("in")))
           break;

@@ -138,9 +138,11 @@ TEST(Errors, EveryFaultIsListed) {
 
 TEST(Errors, AGraphWithoutInputOrOutput) {
   expect_bad_graph(
-      R"({"nodes":{"out":{"type":"Output"}},"edges":[]})", {"expected a node of type \"Input\", got none; add one"});
+      R"({"nodes":{"out":{"type":"Output"}},"edges":[]})",
+      {"expected a node of type \"Input\", got none; add one"});
   expect_bad_graph(
-      R"({"nodes":{"in":{"type":"Input"}},"edges":[]})", {"expected a node of type \"Output\", got none; add one"});
+      R"({"nodes":{"in":{"type":"Input"}},"edges":[]})",
+      {"expected a node of type \"Output\", got none; add one"});
 }
 
 TEST(Errors, AGraphThatTakesNoFormatAtAll) {

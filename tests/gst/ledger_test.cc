@@ -2,6 +2,7 @@
 // The property stats adds up: each frame that came in is in one of its counts, at every moment.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdexcept>
 
 #include "../support/watchdog.hh"
 #include "stream_script.hh"

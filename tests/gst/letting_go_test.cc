@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What delays frames lets go of what must not wait for a frame that may never come.
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

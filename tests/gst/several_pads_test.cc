@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gst_support.hh"
@@ -243,6 +244,28 @@ TEST_F(SeveralPads, ASeekOfThePipelineRunsOnceAtEachSource) {
   EXPECT_EQ(position, static_cast<gint64>(500 * GST_MSECOND));
   ASSERT_TRUE(pipeline.run());
   EXPECT_TRUE(pipeline.saw_eos());
+}
+
+TEST_F(SeveralPads, FlushesOfOneInputLetTheOthersGoOn) {
+  Pipeline pipeline(
+      bin(two_and_two) +
+      "videotestsrc name=s ! video/x-raw,format=GRAY8,width=16,height=8,framerate=100/1 ! "
+      "h.sink_a videotestsrc ! video/x-raw,format=GRAY8,width=16,height=8,framerate=100/1 ! "
+      "h.sink_b h.src_x ! fakesink name=fx async=false h.src_y ! fakesink async=false");
+  const BufferCounter x(pipeline.element("fx"), "sink");
+  pipeline.set_state(GST_STATE_PLAYING);
+  ASSERT_EQ(pipeline.wait_for_state(), GST_STATE_CHANGE_SUCCESS);
+  for (int seek = 0; seek < 100; ++seek) {
+    const auto before = x.count();
+    ASSERT_TRUE(gst_element_seek_simple(
+        pipeline.element("s"), GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, seek * GST_SECOND));
+    // Now and then the next flush comes before anything has left.
+    while (seek % 4 == 0 && x.count() <= before)
+      std::this_thread::yield();
+  }
+  gst_element_send_event(pipeline.get(), gst_event_new_eos());
+  EXPECT_TRUE(pipeline.wait_for(GST_MESSAGE_EOS));
+  EXPECT_THAT(pipeline.errors(), IsEmpty());
 }
 
 TEST_F(SeveralPads, TheLatencyOfTheElementIsThatOfItsPads) {
