@@ -71,6 +71,11 @@ static gboolean reload_graph(BinState &state) {
 static GstStateChangeReturn gst_holoflow_bin_change_state(
     GstElement *element, GstStateChange transition) {
   BinState &state = holoflow::gst::state_of(element);
+  // Ports come and go with properties, so their states must not change meanwhile. From READY on
+  // whoever changes a property sees that it is too late, but may have begun before.
+  std::unique_lock changes(state.changes);
+  if (transition != GST_STATE_CHANGE_NULL_TO_READY && transition != GST_STATE_CHANGE_READY_TO_NULL)
+    changes.unlock();
   switch (transition) {
   case GST_STATE_CHANGE_NULL_TO_READY:
     if (!reload_graph(state))

@@ -30,8 +30,8 @@ struct BinState {
   GstElement *const element;
   const std::shared_ptr<Session> session;  // shared with the ports
 
-  /// Held while properties change what the graph is: one after the other, also from a handler of
-  /// pad-added. Before `mutex`.
+  /// Held while properties change what the graph is, one after the other, also from a handler of
+  /// pad-added; and while the bin goes from NULL to READY or back. Before `mutex`.
   std::recursive_mutex changes;
 
   std::mutex mutex;  // guards what follows
