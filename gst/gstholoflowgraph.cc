@@ -214,7 +214,7 @@ void Session::announce(const Graph &graph, bool between_frames) {
     const Rate rate = stream != nullptr ? stream->rate : Rate{};
     uint64_t after = 0;
     if (between_frames && stream != nullptr)
-      after = shape.frames_settled(graph.session->input(shape.input).frames_entered());
+      after = shape.frames_shown(graph.session->input(shape.input).frames_entered());
     output->queue_caps(
         output_caps(layout, stream, scaled(rate, found->second.buffers_per_frame())), layout,
         after);

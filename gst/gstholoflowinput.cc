@@ -119,7 +119,7 @@ void InputPort::queue(EventPtr event, uint64_t after_frames) {
 // In its place between the frames, as far as those come without another one.
 void InputPort::queue_serialized(EventPtr event) {
   const auto inside = session_.inside(*this);
-  queue(std::move(event), inside.entered - inside.unsettled);
+  queue(std::move(event), inside.shown);
 }
 
 // Frames that wait for others let a gap pass once it is longer than what they could wait for.
@@ -138,7 +138,8 @@ void InputPort::queue_gap(EventPtr event) {
       (void)session_.drain(*this);
     }
   }
-  queue(std::move(event), inside.entered);
+  // Behind the last frame, and not behind frames that a window skips.
+  queue(std::move(event), inside.unsettled > 0 ? inside.entered : inside.shown);
 }
 
 bool InputPort::handle_drain(GstQuery *query) {

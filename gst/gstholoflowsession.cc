@@ -519,11 +519,13 @@ Session::Inside Session::inside(const InputPort &port) {
   const auto &name = port.node().name;
   Inside inside;
   inside.entered = graph_->session->input(name).frames_entered();
+  inside.shown = inside.entered;
   size_t window = 0;
   for (const auto &[output, inference] : graph_->inference->outputs) {
     const auto &shape = inference.shape;
     if (shape.input != name)
       continue;
+    inside.shown = std::min(inside.shown, shape.frames_shown(inside.entered));
     inside.unsettled =
         std::max(inside.unsettled, inside.entered - shape.frames_settled(inside.entered));
     window = std::max(window, shape.window_frames());

@@ -135,9 +135,10 @@ public:
   /// Before an event takes its place: waits until the run that an EOS on that pad ended is over,
   /// and until other pads have been flushed.
   void await_turn(InputPort &port);
-  /// Frames of the port that entered this run, and how many of them wait for others to come.
+  /// Frames of the port that entered this run, how many of them wait for others to come, and the
+  /// number of those behind which an event has its place.
   struct Inside {
-    uint64_t entered = 0, unsettled = 0;
+    uint64_t entered = 0, unsettled = 0, shown = 0;
     GstClockTime span = 0;  ///< of the largest window, 0 where that is unknown
   };
   [[nodiscard]] Inside inside(const InputPort &port);

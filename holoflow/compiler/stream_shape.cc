@@ -130,13 +130,19 @@ uint64_t StreamShape::newest_of(uint64_t record, const Stage &stage) const {
   return first + (stage.records == stage.size ? within : stage.size - 1);
 }
 
-uint64_t StreamShape::frames_settled(uint64_t entered) const {
-  std::vector<uint64_t> counts{entered};  // of records before each stage, and behind the last
+// How many there are before each stage, and behind the last.
+std::vector<uint64_t> StreamShape::records_at_stages(uint64_t entered) const {
+  std::vector<uint64_t> counts{entered};
   for (const auto &stage : stages_) {
     const uint64_t needed = stage.delay + stage.size, count = counts.back();
     const uint64_t steps = count < needed ? 0 : (count - needed) / stage.stride + 1;
     counts.push_back(steps * stage.records);
   }
+  return counts;
+}
+
+uint64_t StreamShape::frames_settled(uint64_t entered) const {
+  const auto counts = records_at_stages(entered);
   // Behind the newest that has come out, those settle that no later step shows.
   uint64_t settled = counts.back();
   for (size_t i = stages_.size(); i-- > 0;) {
@@ -146,6 +152,13 @@ uint64_t StreamShape::frames_settled(uint64_t entered) const {
     settled = std::max(shown, std::min(next, counts[i]));
   }
   return settled;
+}
+
+uint64_t StreamShape::frames_shown(uint64_t entered) const {
+  uint64_t shown = records_at_stages(entered).back();
+  for (size_t i = stages_.size(); i-- > 0 && shown > 0;)
+    shown = newest_of(shown - 1, stages_[i]) + 1;
+  return shown;
 }
 
 size_t StreamShape::window_frames() const {

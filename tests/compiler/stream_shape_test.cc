@@ -158,6 +158,7 @@ TEST(StreamShape, IsWhatRunsShow) {
       uint64_t shown = 0;
       while (const auto tensor = runner.pop("output"))
         shown = std::max(shown, tensor->records().back().sequence + 1);
+      EXPECT_EQ(shape.frames_shown(static_cast<uint64_t>(pushes)), shown) << pushes << " frames";
       const auto settled = shape.frames_settled(static_cast<uint64_t>(pushes));
       if (shown > 0) {
         EXPECT_EQ(settled, shown) << pushes << " frames";

@@ -52,6 +52,8 @@ const Subject dropping{.name = "window_drop", .graph = window("drop")};
 const Subject padding{.name = "window_pad", .graph = window("pad")};
 const Subject batch{.name = "batch", .graph = batch_of_4()};
 const Subject sliding{.name = "sliding_average", .graph = sliding_of_3()};
+// Two frames between the windows are skipped.
+const Subject striding{.name = "window_stride", .graph = window("drop", 3, 5)};
 
 // Frames that leave when a window of them ends: those of a dropping one are given up.
 struct Delaying {
@@ -350,6 +352,19 @@ TEST(Kept, ByASlidingAverageAreTheFramesBefore) {
     push_values(rig, 300, {120, 150});
     EXPECT_THAT(pull(rig, 3), ElementsAre("20: 60", "300: 90", "310: 120"));
   }
+}
+
+TEST(LettingGo, DoesNotWaitForFramesBetweenWindows) {
+  const Watchdog watchdog("an event waits for a frame that no window shows");
+  const Account account = play(
+      striding,
+      from(
+          {frames(0, 4), gap(40), await("gap 40"), tag(), await("tag"), frames(50, 4),
+           await("buffer 80")}));
+  EXPECT_THAT(
+      behind_segment(account),
+      ElementsAreArray(
+          joined({buffers(0, 3), {"gap 40", "tag"}, {"buffer 60", "buffer 70", "buffer 80"}})));
 }
 
 // They have not been in any average, and still are in the first one.

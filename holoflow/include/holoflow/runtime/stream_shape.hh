@@ -43,6 +43,8 @@ public:
   /// everything has come out that comes without another frame and without an end. Frames that a
   /// path drops are not known here.
   [[nodiscard]] uint64_t frames_settled(uint64_t entered) const;
+  /// One past the newest of them that has come out by then, 0 where none has.
+  [[nodiscard]] uint64_t frames_shown(uint64_t entered) const;
   /// Frames that the largest window between here and there spans.
   [[nodiscard]] size_t window_frames() const;
 
@@ -55,6 +57,7 @@ private:
     uint64_t size = 1, stride = 1, records = 1, delay = 0;
   };
   [[nodiscard]] uint64_t newest_of(uint64_t record, const Stage &stage) const;
+  [[nodiscard]] std::vector<uint64_t> records_at_stages(uint64_t entered) const;
 
   std::vector<Stage> stages_;
 };
