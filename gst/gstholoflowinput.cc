@@ -111,15 +111,11 @@ GstFlowReturn InputPort::handle_caps(GstCaps *caps) {
   return GST_FLOW_ERROR;
 }
 
-void InputPort::queue(EventPtr event, uint64_t after_frames) {
-  for (OutputPort *output : session_.outputs_of(node_.name))
-    output->queue_event(share(event.get()), after_frames);
-}
-
 // In its place between the frames, as far as those come without another one.
 void InputPort::queue_serialized(EventPtr event) {
   const auto inside = session_.inside(*this);
-  queue(std::move(event), inside.shown);
+  for (OutputPort *output : session_.outputs_of(node_.name))
+    output->queue_event(share(event.get()), inside.place(output->node()).shown);
 }
 
 // Frames that wait for others let a gap pass once it is longer than what they could wait for.
@@ -138,8 +134,12 @@ void InputPort::queue_gap(EventPtr event) {
       (void)session_.drain(*this);
     }
   }
-  // Behind the last frame, and not behind frames that a window skips.
-  queue(std::move(event), inside.unsettled > 0 ? inside.entered : inside.shown);
+  // Behind the last frame, but not behind frames that a window skips.
+  for (OutputPort *output : session_.outputs_of(node_.name)) {
+    const auto place = inside.place(output->node());
+    output->queue_event(
+        share(event.get()), place.settled < inside.entered ? inside.entered : place.shown);
+  }
 }
 
 bool InputPort::handle_drain(GstQuery *query) {

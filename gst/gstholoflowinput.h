@@ -47,7 +47,6 @@ public:
 
 private:
   GstFlowReturn handle_caps(GstCaps *caps);
-  void queue(EventPtr event, uint64_t after_frames);
   void queue_serialized(EventPtr event);
   void queue_gap(EventPtr event);
   GstFlowReturn push(BufferPtr buffer);

@@ -510,6 +510,11 @@ void Session::await_turn(InputPort &port) {
   port.shared.ended = false;
 }
 
+Session::Place Session::Inside::place(const std::string &output) const {
+  const auto found = places.find(output);
+  return found != places.end() ? found->second : Place{entered, entered};
+}
+
 Session::Inside Session::inside(const InputPort &port) {
   std::unique_lock lock(mutex_);
   // A run that another input begins just now still has the numbers of the last one.
@@ -519,15 +524,14 @@ Session::Inside Session::inside(const InputPort &port) {
   const auto &name = port.node().name;
   Inside inside;
   inside.entered = graph_->session->input(name).frames_entered();
-  inside.shown = inside.entered;
   size_t window = 0;
   for (const auto &[output, inference] : graph_->inference->outputs) {
     const auto &shape = inference.shape;
     if (shape.input != name)
       continue;
-    inside.shown = std::min(inside.shown, shape.frames_shown(inside.entered));
-    inside.unsettled =
-        std::max(inside.unsettled, inside.entered - shape.frames_settled(inside.entered));
+    const Place place{shape.frames_settled(inside.entered), shape.frames_shown(inside.entered)};
+    inside.places[output] = place;
+    inside.unsettled = std::max(inside.unsettled, inside.entered - place.settled);
     window = std::max(window, shape.window_frames());
   }
   const Rate rate = port.shared.stream ? port.shared.stream->rate : Rate{};

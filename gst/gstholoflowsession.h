@@ -135,11 +135,18 @@ public:
   /// Before an event takes its place: waits until the run that an EOS on that pad ended is over,
   /// and until other pads have been flushed.
   void await_turn(InputPort &port);
-  /// Frames of the port that entered this run, how many of them wait for others to come, and the
-  /// number of those behind which an event has its place.
+  /// Of the frames that entered an Input in this run, those that wait for no others to come before
+  /// they leave at an Output, and those up to the newest that does leave.
+  struct Place {
+    uint64_t settled = 0, shown = 0;
+  };
   struct Inside {
-    uint64_t entered = 0, unsettled = 0, shown = 0;
+    uint64_t entered = 0;
+    uint64_t unsettled = 0;  ///< those that wait for others, at the Output where most do
     GstClockTime span = 0;  ///< of the largest window, 0 where that is unknown
+    std::map<std::string, Place> places;  ///< by Output
+
+    [[nodiscard]] Place place(const std::string &output) const;
   };
   [[nodiscard]] Inside inside(const InputPort &port);
 

@@ -51,6 +51,12 @@ const std::string two_and_one =
     R"("sum":{"type":"Add"},"u":{"type":"Conversion","params":{"target":"U8"}},)"
     R"("x":{"type":"Output"}},)"
     R"("edges":["a->fa","b->fb","fa->sum:0","fb->sum:1","sum->u","u->x"]})";
+/// The frames, and windows of four of them.
+const std::string frames_and_windows =
+    R"({"nodes":{"a":{"type":"Input","params":{"as":"GRAY"}},)"
+    R"("q":{"type":"BatchQueue","params":)"
+    R"({"target_capacity":8,"output_size":4,"output_stride":4}},)"
+    R"("x":{"type":"Output"},"y":{"type":"Output"}},"edges":["a->q","q->y","a->x"]})";
 /// Two ways that have nothing to do with each other.
 const std::string two_ways =
     R"({"nodes":{"a":{"type":"Input","params":{"as":"GRAY"}},)"
@@ -266,6 +272,49 @@ TEST_F(SeveralPads, FlushesOfOneInputLetTheOthersGoOn) {
   gst_element_send_event(pipeline.get(), gst_event_new_eos());
   EXPECT_TRUE(pipeline.wait_for(GST_MESSAGE_EOS));
   EXPECT_THAT(pipeline.errors(), IsEmpty());
+}
+
+TEST_F(SeveralPads, AnEventHasItsOwnPlaceAtEachOutput) {
+  Pipeline pipeline(
+      bin(frames_and_windows) + source(100) +
+      "! identity name=i ! h.sink h.src_x ! fakesink name=fx async=false h.src_y ! "
+      "fakesink name=fy async=false");
+  GstPad *from = gst_element_get_static_pad(pipeline.element("i"), "src");
+  gst_pad_add_probe(
+      from, GST_PAD_PROBE_TYPE_BUFFER,
+      [](GstPad *pad, GstPadProbeInfo *, gpointer) {
+        GstTagList *tags = gst_tag_list_new(GST_TAG_TITLE, "next", nullptr);
+        gst_pad_push_event(pad, gst_event_new_tag(tags));
+        return GST_PAD_PROBE_OK;
+      },
+      nullptr, nullptr);
+  gst_object_unref(from);
+  std::string seen[2];
+  for (int i = 0; i < 2; ++i) {
+    GstPad *to = gst_element_get_static_pad(pipeline.element(i == 0 ? "fx" : "fy"), "sink");
+    gst_pad_add_probe(
+        to,
+        static_cast<GstPadProbeType>(
+            GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM),
+        [](GstPad *, GstPadProbeInfo *info, gpointer text) {
+          if ((info->type & GST_PAD_PROBE_TYPE_BUFFER) != 0)
+            *static_cast<std::string *>(text) += 'b';
+          else if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) == GST_EVENT_TAG)
+            *static_cast<std::string *>(text) += 't';
+          return GST_PAD_PROBE_OK;
+        },
+        &seen[i], nullptr);
+    gst_object_unref(to);
+  }
+  ASSERT_TRUE(pipeline.run());
+  EXPECT_THAT(pipeline.errors(), IsEmpty());
+  std::string frames, windows;
+  for (int frame = 0; frame < 100; ++frame)
+    frames += "tb";
+  for (int window = 0; window < 25; ++window)
+    windows += "ttttbbbb";
+  EXPECT_EQ(seen[0], frames);
+  EXPECT_EQ(seen[1], windows) << "behind all that leaves without another frame";
 }
 
 TEST_F(SeveralPads, TheLatencyOfTheElementIsThatOfItsPads) {
