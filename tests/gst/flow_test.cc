@@ -7,6 +7,7 @@
 #include <fstream>
 #include <thread>
 
+#include "../support/sanitizers.hh"
 #include "gst_support.hh"
 
 namespace holoflow::test {
@@ -211,16 +212,7 @@ size_t section_threads() {
 }
 
 // A sanitizer keeps freed memory for a while.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HOLOFLOW_SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(HOLOFLOW_SANITIZED)
-constexpr bool memory_is_measurable = false;
-#else
-constexpr bool memory_is_measurable = true;
-#endif
+constexpr bool memory_is_measurable = !address_sanitizer && !thread_sanitizer;
 
 size_t resident_kib() {
   std::ifstream file("/proc/self/statm");

@@ -143,9 +143,9 @@ Items pull(Rig &rig, size_t count) {
 class NothingDelays : public ::testing::TestWithParam<Subject> {};
 INSTANTIATE_TEST_SUITE_P(
     Subjects, NothingDelays,
-    ::testing::Values(
-        Subject{.name = "queue"}, Subject{.name = "one_section", .graph = passthrough()},
-        Subject{.name = "two_sections", .graph = queued("GRAY", "\"target_capacity\":16")}),
+    ::testing::ValuesIn(with_queue(
+        {{.name = "one_section", .graph = passthrough()},
+         {.name = "two_sections", .graph = queued("GRAY", "\"target_capacity\":16")}})),
     name_of);
 
 // Each waits for what it has sent, so that nothing may wait for what comes behind.

@@ -36,6 +36,8 @@ const Subject &identity();
 std::vector<Subject> graphs();
 /// `identity`, `queue` and graphs().
 std::vector<Subject> all_subjects();
+/// These and `queue`, where its threads can be judged.
+std::vector<Subject> with_queue(std::vector<Subject> subjects);
 /// Without `queue`, where it fails itself.
 std::vector<Subject> identity_and_graphs();
 
