@@ -46,6 +46,29 @@ std::string texts_of(const std::map<std::string, InputStream> &streams) {
 
 }  // namespace
 
+Graph::Place Graph::place_at(const std::string &output) const {
+  const auto resumed = resumed_shapes.find(output);
+  const auto &shape =
+      resumed != resumed_shapes.end() ? resumed->second : inference->outputs.at(output).shape;
+  const auto counted = entered_before.find(shape.input);
+  const uint64_t before = counted != entered_before.end() ? counted->second : 0;
+  const uint64_t entered = session->input(shape.input).frames_entered() - before;
+  const uint64_t shown = shape.frames_shown(entered);
+  return {before + shape.frames_settled(entered), shown > 0 ? before + shown : 0};
+}
+
+void Graph::begin_places(bool goes_on) {
+  entered_before.clear();
+  resumed_shapes.clear();
+  if (!goes_on)
+    return;
+  for (const auto &[node, input] : session->inputs())
+    entered_before.emplace(node, input->frames_entered());
+  const auto ledger = session->scheduler().ledger();
+  for (const auto &[node, output] : inference->outputs)
+    resumed_shapes.emplace(node, output.shape.resumed(ledger));
+}
+
 std::shared_ptr<Graph> Session::build(
     std::shared_ptr<const GraphModel> model, std::map<std::string, InputStream> streams) {
   auto graph = std::make_shared<Graph>();
@@ -214,7 +237,7 @@ void Session::announce(const Graph &graph, bool between_frames) {
     const Rate rate = stream != nullptr ? stream->rate : Rate{};
     uint64_t after = 0;
     if (between_frames && stream != nullptr)
-      after = shape.frames_shown(graph.session->input(shape.input).frames_entered());
+      after = graph.place_at(output->node()).shown;
     output->queue_caps(
         output_caps(layout, stream, scaled(rate, found->second.buffers_per_frame())), layout,
         after);

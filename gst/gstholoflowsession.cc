@@ -325,6 +325,7 @@ bool Session::begin_run() {
   }
   try {
     goes_on ? graph->session->resume() : graph->session->start();
+    graph->begin_places(goes_on);
   } catch (const std::exception &error) {
     GST_DEBUG_OBJECT(element_, "the run does not begin: %s", error.what());
     return false;
@@ -510,9 +511,9 @@ void Session::await_turn(InputPort &port) {
   port.shared.ended = false;
 }
 
-Session::Place Session::Inside::place(const std::string &output) const {
+Graph::Place Session::Inside::place(const std::string &output) const {
   const auto found = places.find(output);
-  return found != places.end() ? found->second : Place{entered, entered};
+  return found != places.end() ? found->second : Graph::Place{entered, entered};
 }
 
 Session::Inside Session::inside(const InputPort &port) {
@@ -529,7 +530,7 @@ Session::Inside Session::inside(const InputPort &port) {
     const auto &shape = inference.shape;
     if (shape.input != name)
       continue;
-    const Place place{shape.frames_settled(inside.entered), shape.frames_shown(inside.entered)};
+    const auto place = graph_->place_at(output);
     inside.places[output] = place;
     inside.unsettled = std::max(inside.unsettled, inside.entered - place.settled);
     window = std::max(window, shape.window_frames());

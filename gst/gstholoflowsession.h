@@ -54,6 +54,21 @@ struct Graph {
   std::shared_ptr<const Inference> inference;
   std::unique_ptr<runtime::GraphSession> session;
   bool has_untraced_run = false;  ///< its last run is in no trace yet; who changes the graph knows
+
+  /// Since its run last went on behind a drain: frames that had entered each Input before, and what
+  /// happens to those that follow, by Output. Empty in a run that did not. Who changes the graph
+  /// writes them, between runs.
+  std::map<std::string, uint64_t> entered_before;
+  std::map<std::string, runtime::StreamShape> resumed_shapes;
+
+  /// Of the frames that entered an Input in this run: those that wait for no others to come before
+  /// they leave at an Output, and those up to the newest that does leave.
+  struct Place {
+    uint64_t settled = 0, shown = 0;
+  };
+  [[nodiscard]] Place place_at(const std::string &output) const;
+  /// The run begins anew or goes on.
+  void begin_places(bool goes_on);
 };
 
 /// Time by which a live stream is delayed, and that the graph can hold.
@@ -135,18 +150,14 @@ public:
   /// Before an event takes its place: waits until the run that an EOS on that pad ended is over,
   /// and until other pads have been flushed.
   void await_turn(InputPort &port);
-  /// Of the frames that entered an Input in this run, those that wait for no others to come before
-  /// they leave at an Output, and those up to the newest that does leave.
-  struct Place {
-    uint64_t settled = 0, shown = 0;
-  };
+  /// Frames of a port in this run.
   struct Inside {
     uint64_t entered = 0;
     uint64_t unsettled = 0;  ///< those that wait for others, at the Output where most do
     GstClockTime span = 0;  ///< of the largest window, 0 where that is unknown
-    std::map<std::string, Place> places;  ///< by Output
+    std::map<std::string, Graph::Place> places;  ///< by Output
 
-    [[nodiscard]] Place place(const std::string &output) const;
+    [[nodiscard]] Graph::Place place(const std::string &output) const;
   };
   [[nodiscard]] Inside inside(const InputPort &port);
 

@@ -70,19 +70,19 @@ class StreamPath {
 public:
   explicit StreamPath(StreamShape &shape) : shape_(shape) {}
 
-  void begin(size_t records) {
+  void begin(const std::string &node, size_t records) {
     iterations_.multiply(1, records);
     shape_.delay_frames += std::max<size_t>(records, 1) - 1;
     shape_.held_frames += records;
-    add_stage(records, records, records, 0);
+    add_stage(node, records, records, records, 0);
     shape_.records = records;
   }
 
   void pass(const NodePlan &node, const RecordPlan &records) {
     if (const auto &window = node.infer.window)
-      pass_window(*window, records.count);
+      pass_window(node.spec.name, *window, records.count);
     else if (records.count != shape_.records)
-      add_stage(shape_.records, shape_.records, records.count, 0);
+      add_stage(node.spec.name, shape_.records, shape_.records, records.count, 0);
     if (records.source == RecordPlan::Source::Merged || one_of_a_window(node, records))
       frames_ = iterations_;
     shape_.records = records.count;
@@ -99,18 +99,19 @@ private:
   }
 
   // Tensors without frames move nothing.
-  void add_stage(size_t size, size_t stride, size_t records, size_t delay) {
+  void add_stage(
+      const std::string &node, size_t size, size_t stride, size_t records, size_t delay) {
     const auto some = [](size_t count) { return std::max<uint64_t>(count, 1); };
-    shape_.stages_.push_back({some(size), some(stride), some(records), delay});
+    shape_.stages_.push_back({node, some(size), some(stride), some(records), delay + some(size)});
   }
 
-  void pass_window(const core::Window &window, size_t records) {
+  void pass_window(const std::string &node, const core::Window &window, size_t records) {
     shape_.delay_frames += frames_.entering(window.size);
     shape_.held_frames += frames_.entering(std::max(window.capacity, window.size));
     iterations_ = frames_;
     iterations_.multiply(1, window.stride);
     frames_.multiply(std::min(window.size, window.stride), window.stride);
-    add_stage(window.size, window.stride, records, window.delay);
+    add_stage(node, window.size, window.stride, records, window.delay);
     shape_.drops = shape_.drops || window.drops;
     if (!window.thins)
       return;
@@ -123,19 +124,23 @@ private:
   Ratio frames_, iterations_;
 };
 
-// Record `record` of all that the stage gives, as one of those that it takes.
-uint64_t StreamShape::newest_of(uint64_t record, const Stage &stage) const {
-  const uint64_t step = record / stage.records, within = record % stage.records;
-  const uint64_t first = stage.delay + step * stage.stride;
-  return first + (stage.records == stage.size ? within : stage.size - 1);
+// How many of those that the stage takes end with the newest of the first `records` that it gives.
+uint64_t StreamShape::taken_for(uint64_t records, const Stage &stage) {
+  if (records == 0)
+    return 0;
+  const uint64_t step = (records - 1) / stage.records, within = (records - 1) % stage.records;
+  const uint64_t end = stage.needed + step * stage.stride;
+  // Frames that were kept over a resume count as none.
+  const uint64_t newer = stage.records == stage.size ? stage.size - 1 - within : 0;
+  return end > newer ? end - newer : 0;
 }
 
 // How many there are before each stage, and behind the last.
 std::vector<uint64_t> StreamShape::records_at_stages(uint64_t entered) const {
   std::vector<uint64_t> counts{entered};
   for (const auto &stage : stages_) {
-    const uint64_t needed = stage.delay + stage.size, count = counts.back();
-    const uint64_t steps = count < needed ? 0 : (count - needed) / stage.stride + 1;
+    const uint64_t count = counts.back();
+    const uint64_t steps = count < stage.needed ? 0 : (count - stage.needed) / stage.stride + 1;
     counts.push_back(steps * stage.records);
   }
   return counts;
@@ -147,18 +152,28 @@ uint64_t StreamShape::frames_settled(uint64_t entered) const {
   uint64_t settled = counts.back();
   for (size_t i = stages_.size(); i-- > 0;) {
     const auto &stage = stages_[i];
-    const uint64_t shown = settled == 0 ? 0 : newest_of(settled - 1, stage) + 1;
-    const uint64_t next = stage.delay + (settled / stage.records) * stage.stride;
-    settled = std::max(shown, std::min(next, counts[i]));
+    const uint64_t end = stage.needed + (settled / stage.records) * stage.stride;
+    const uint64_t next = end > stage.size ? end - stage.size : 0;
+    settled = std::max(taken_for(settled, stage), std::min(next, counts[i]));
   }
   return settled;
 }
 
 uint64_t StreamShape::frames_shown(uint64_t entered) const {
   uint64_t shown = records_at_stages(entered).back();
-  for (size_t i = stages_.size(); i-- > 0 && shown > 0;)
-    shown = newest_of(shown - 1, stages_[i]) + 1;
+  for (size_t i = stages_.size(); i-- > 0;)
+    shown = taken_for(shown, stages_[i]);
   return shown;
+}
+
+StreamShape StreamShape::resumed(const std::map<std::string, NodeLedger> &ledger) const {
+  StreamShape shape = *this;
+  for (auto &stage : shape.stages_) {
+    const auto node = ledger.find(stage.node);
+    const bool tells = node != ledger.end() && node->second.awaited.has_value();
+    stage.needed = std::max<uint64_t>(tells ? *node->second.awaited : stage.size, 1);
+  }
+  return shape;
 }
 
 size_t StreamShape::window_frames() const {
@@ -185,7 +200,7 @@ std::vector<StreamShape> stream_shapes(const GraphPlan &graph) {
       shape.nodes.push_back(node.spec.name);
       if (node.in_tids.empty()) {
         shape.input = node.spec.name;
-        path.begin(records.count);
+        path.begin(shape.input, records.count);
       } else {
         path.pass(node, records);
       }

@@ -42,6 +42,7 @@ NodeLedger ledger_of(const NodeLedgerView &view) {
   ledger.skipped = view.skipped;
   ledger.failed = view.failed;
   ledger.held = view.held;
+  ledger.awaited = view.awaited;
   if (view.dropped > 0)
     ledger.dropped[view.dropped_reason] = view.dropped;
   if (view.overflowed > 0)

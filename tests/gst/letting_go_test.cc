@@ -354,6 +354,49 @@ TEST(Kept, ByASlidingAverageAreTheFramesBefore) {
   }
 }
 
+// A sparse stream: what mixes it with others sees time go on.
+TEST_P(WhatDelays, AStreamOfGapsGoesOn) {
+  const Watchdog watchdog("a gap waits for a frame");
+  Rig rig(GetParam().subject);
+  begin()(rig);
+  for (guint64 second = 0; second < 20; ++second) {
+    frames(second * 1000, 1)(rig);
+    gaps(second * 1000 + 10, 99)(rig);
+    ASSERT_TRUE(rig.await("gap " + std::to_string(second * 1000 + 990)));
+  }
+  EXPECT_EQ(buffers_with_caps(rig.left()).size(), GetParam().shows_the_rest ? 20u : 0u);
+}
+
+// Behind frames of `round`.
+Script ends(guint64 round) {
+  const guint64 ms = round * 10000 + 50;
+  switch (round % 3) {
+  case 0:
+    return {drain()};
+  case 1:
+    return {segment_done(), await("segment-done", round / 3 + 1)};
+  default:
+    return {gaps(ms, 20), await("gap " + std::to_string(ms + 190))};
+  }
+}
+
+TEST(LettingGo, GoesOnHoweverManyWindowsWereEnded) {
+  for (const Subject &subject : {dropping, padding, batch, sliding, striding}) {
+    SCOPED_TRACE(subject);
+    const Watchdog watchdog("an ending hangs");
+    Rig rig(subject);
+    begin()(rig);
+    for (guint64 round = 1; round <= 30; ++round) {
+      frames(round * 10000, 1 + round % 3)(rig);
+      run(rig, ends(round));
+    }
+    frames(1000000, 5)(rig);
+    EXPECT_TRUE(rig.await("buffer 1000020"));
+    eos()(rig);
+    EXPECT_TRUE(rig.await("eos"));
+  }
+}
+
 TEST(LettingGo, DoesNotWaitForFramesBetweenWindows) {
   const Watchdog watchdog("an event waits for a frame that no window shows");
   const Account account = play(

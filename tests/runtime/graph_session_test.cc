@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <latch>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include "holoflow/builtin_tasks.hh"
 #include "holoflow/core/error.hh"
 #include "holoflow/runtime/graph_session.hh"
+#include "holoflow/runtime/stream_shape.hh"
 #include "tests/support/watchdog.hh"
 
 namespace holoflow::runtime {
@@ -71,12 +73,15 @@ private:
 /// A session whose frames are single numbers.
 class GraphSessionTest : public testing::Test {
 protected:
-  void make(const std::string &graph) {
+  GraphSessionTest() {
     register_builtin_tasks(registry_);
     core::add_kernel(
         registry_, "Fails",
         [](std::span<const core::TView>, std::span<core::TView>, const nlohmann::json &,
            cudaStream_t) { throw std::runtime_error("it was told to fail"); });
+  }
+
+  void make(const std::string &graph) {
     CompilerConfig config;
     const core::TDesc frame({1, 1, 1}, core::DType::F32, core::MemLoc::Host);
     const auto spec = core::GraphSpec::from_text(graph, registry_.keys());
@@ -297,7 +302,6 @@ TEST_F(GraphSessionTest, AWindowThatWasPaddedIsOver) {
 TEST_F(GraphSessionTest, AverageGoesOnWithItsFrames) {
   for (const char *type : {"slidingaverage window_size=3", "causalslidingaverage window_size=3"}) {
     SCOPED_TRACE(type);
-    registry_ = {};
     make(type);
     session_->start();
     push_all(0, 3);
@@ -374,6 +378,41 @@ TEST_F(GraphSessionTest, OneInputOfSeveralEndsThePathsThatNeedIt) {
   session_->wait();
   EXPECT_EQ(session_->state(), State::Drained);
   EXPECT_THAT(sink_.take_values(), ElementsAre(3));
+}
+
+// Whatever each window keeps.
+TEST_F(GraphSessionTest, GoesOnWithTheShapeThatItTells) {
+  for (const char *chain :
+       {"affine scale=2", "batchqueue output_size=4 output_stride=4 target_capacity=8 flush=drop",
+        "batchqueue output_size=4 output_stride=2 target_capacity=8 flush=drop",
+        "batchqueue output_size=3 output_stride=5 target_capacity=8 flush=drop",
+        "slidingaverage window_size=3 discard_first=4",
+        "batchqueue output_size=2 output_stride=2 target_capacity=4 flush=drop ! copy ! "
+        "slidingaverage window_size=3",
+        "slidingaverage window_size=3 ! copy ! batchqueue output_size=4 output_stride=1 "
+        "target_capacity=8 flush=drop"}) {
+    SCOPED_TRACE(chain);
+    make(chain);
+    const StreamShape shape = stream_shapes(session_->compiled().graph).at(0);
+    StreamShape now = shape;
+    uint64_t before = 0;
+    session_->start();
+    for (const uint64_t count : {7, 1, 2, 5, 3, 0, 4, 4, 1, 9, 1, 1, 1, 1, 6}) {
+      push_all(1, static_cast<float>(count));
+      drain();
+      uint64_t shown = 0;
+      for (const uint64_t sequence : sink_.take_sequences())
+        shown = std::max(shown, sequence + 1);
+      EXPECT_EQ(now.frames_shown(count), shown > before ? shown - before : 0)
+          << count << " frames behind " << before;
+      EXPECT_GE(now.frames_settled(count), now.frames_shown(count));
+      EXPECT_LE(now.frames_settled(count), count);
+      before += count;
+      session_->resume();
+      now = shape.resumed(session_->scheduler().ledger());
+    }
+    drain();
+  }
 }
 
 }  // namespace holoflow::runtime

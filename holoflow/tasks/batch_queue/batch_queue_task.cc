@@ -514,6 +514,8 @@ runtime::NodeLedgerView BatchQueueTask::ledger_so_far() const {
   view.overflowed += counts_.lost + refused;
   view.skipped += settled(head) - counts_.left - counts_.lost;
   view.held = head - settled(head);
+  const uint64_t window_end = counts_.next + shape_.size;
+  view.awaited = window_end > head ? window_end - head : 0;
   if (counts_.flushed)
     view.dropped += std::exchange(view.held, 0);
   if (view.dropped > 0)

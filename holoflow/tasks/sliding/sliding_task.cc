@@ -172,6 +172,9 @@ runtime::NodeLedgerView SlidingAverageTask::ledger_view() const {
   view.skipped = left_out_;
   view.entered = head_ + view.skipped;
   view.held = view.entered - view.left - view.skipped;
+  const uint64_t window_end = means + shape_.window + to_discard_,
+                 head = view.entered - view.skipped;
+  view.awaited = window_end > head ? window_end - head : 0;
   if (flushed) {
     view.dropped = std::exchange(view.held, 0);
     view.dropped_reason = "flush";

@@ -105,7 +105,7 @@ private:
   std::vector<core::FrameRecord> records_;  // by slot
   runtime::HandOver written_, released_;  // by frame, by pop
   std::vector<uint8_t> valid_;  // of the push at hand, one or one per frame; empty = all are
-  uint64_t to_discard_ = 0;
+  std::atomic<uint64_t> to_discard_ = 0;  // written by the producer
 
   alignas(64) std::atomic<uint64_t> head_ = 0;
   alignas(64) std::atomic<uint64_t> tail_ = 0;

@@ -184,6 +184,9 @@ struct NodeLedger {
   uint64_t skipped = 0;  ///< by a queue's stride
   uint64_t failed = 0;
   uint64_t held = 0;
+  /// Of a node with a window: frames that have to come before the next window leaves. Exact while
+  /// nothing runs.
+  std::optional<uint64_t> awaited = {};
 };
 
 /// Runs a compiled graph: one thread per section. The three arguments must outlive it.

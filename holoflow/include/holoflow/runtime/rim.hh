@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -154,6 +155,7 @@ struct NodeLedgerView {
   uint64_t entered = 0, left = 0, dropped = 0, skipped = 0, failed = 0, held = 0;
   std::string dropped_reason = {};
   uint64_t overflowed = 0;  ///< dropped too, because a queue was full: the reason "queue-full"
+  std::optional<uint64_t> awaited = {};  ///< as in NodeLedger
 };
 
 /// Tasks that count frames for the ledger. Any thread.

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,10 @@ public:
   [[nodiscard]] uint64_t frames_settled(uint64_t entered) const;
   /// One past the newest of them that has come out by then, 0 where none has.
   [[nodiscard]] uint64_t frames_shown(uint64_t entered) const;
+  /// The shape for frames that come after Scheduler::resume(), counted from there: windows on the
+  /// way wait for as many as `ledger` says, and for the frames that they show anew where it does
+  /// not.
+  [[nodiscard]] StreamShape resumed(const std::map<std::string, NodeLedger> &ledger) const;
   /// Frames that the largest window between here and there spans.
   [[nodiscard]] size_t window_frames() const;
 
@@ -52,11 +57,13 @@ private:
   friend std::vector<StreamShape> stream_shapes(const GraphPlan &graph);
   friend class StreamPath;
 
-  /// From records to records: each step of `stride` gives `records` of the newest `size`.
+  /// From records to records: the first `needed` and every `stride` after them give `records` of
+  /// the newest `size`.
   struct Stage {
-    uint64_t size = 1, stride = 1, records = 1, delay = 0;
+    std::string node;
+    uint64_t size = 1, stride = 1, records = 1, needed = 1;
   };
-  [[nodiscard]] uint64_t newest_of(uint64_t record, const Stage &stage) const;
+  [[nodiscard]] static uint64_t taken_for(uint64_t records, const Stage &stage);
   [[nodiscard]] std::vector<uint64_t> records_at_stages(uint64_t entered) const;
 
   std::vector<Stage> stages_;
