@@ -40,6 +40,7 @@ void Session::begin_flush(InputPort &port, EventPtr event) {
     // One seek may reach several inputs.
     is_repeated = inputs_.size() > 1 && state_ == StreamState::Flushing && flush_seqnum_ == seqnum;
     flush_seqnum_ = seqnum;
+    qos_.clear();
     if (may_follow(state_, StreamState::Flushing))
       move_to(StreamState::Flushing);
     changed_.notify_all();
@@ -130,8 +131,30 @@ void Session::end_inactivity() {
   end_flushing(nullptr);
 }
 
+// Frames that are paired by their order must not be left out at one of their inputs.
+bool Session::send_qos(const OutputPort &from, EventPtr event) {
+  std::vector<std::pair<InputPort *, EventPtr>> due;
+  {
+    std::lock_guard lock(mutex_);
+    const auto inputs = model_->inputs_of(from.node());
+    for (InputPort *input : inputs_) {
+      const auto &name = input->node().name;
+      if (!inputs.contains(name) || model_->is_paired(name))
+        continue;
+      if (auto combined = qos_[name].add(from.node(), event.get()))
+        due.emplace_back(input, std::move(combined));
+    }
+  }
+  bool taken = due.empty();
+  for (auto &[input, combined] : due)
+    taken = gst_pad_push_event(input->pad(), combined.release()) != FALSE || taken;
+  return taken;
+}
+
 bool Session::send_upstream(OutputPort &from, EventPtr event) {
   const auto type = GST_EVENT_TYPE(event.get());
+  if (type == GST_EVENT_QOS)
+    return send_qos(from, std::move(event));
   if (type == GST_EVENT_RECONFIGURE)
     from.reconfigure();
   const guint32 seqnum = gst_event_get_seqnum(event.get());

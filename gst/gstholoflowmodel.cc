@@ -76,6 +76,7 @@ GraphModel::GraphModel(GraphSettings settings) : settings_(std::move(settings)) 
     merge_settings();
   find_ports();
   find_main_inputs();
+  find_inputs();
   find_extents();
 }
 
@@ -212,6 +213,38 @@ void GraphModel::find_main_inputs() {
       if (input.name == node)
         main_inputs_.emplace(output.name, node);
   }
+}
+
+void GraphModel::find_inputs() {
+  std::multimap<std::string, std::string> before;
+  for (const auto &edge : spec_.edges)
+    before.emplace(edge.to, edge.from);
+  for (const auto &output : outputs_) {
+    std::set<std::string> seen{output.name};
+    std::vector<std::string> ahead{output.name};
+    while (!ahead.empty()) {
+      const std::string node = std::move(ahead.back());
+      ahead.pop_back();
+      const auto [first, last] = before.equal_range(node);
+      for (auto edge = first; edge != last; ++edge)
+        if (seen.insert(edge->second).second)
+          ahead.push_back(edge->second);
+    }
+    for (const auto &input : inputs_)
+      if (seen.contains(input.name))
+        inputs_by_output_[output.name].insert(input.name);
+  }
+}
+
+std::set<std::string> GraphModel::inputs_of(const std::string &output) const {
+  const auto found = inputs_by_output_.find(output);
+  return found != inputs_by_output_.end() ? found->second : std::set<std::string>{};
+}
+
+bool GraphModel::is_paired(const std::string &input) const {
+  return std::any_of(inputs_by_output_.begin(), inputs_by_output_.end(), [&](const auto &each) {
+    return each.second.size() > 1 && each.second.contains(input);
+  });
 }
 
 runtime::CompilerConfig GraphModel::config(const Frames &frames) const {

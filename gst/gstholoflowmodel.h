@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,10 @@ public:
   [[nodiscard]] const std::map<std::string, std::string> &main_inputs() const {
     return main_inputs_;
   }
+  /// All Inputs from which a way leads to the Output.
+  [[nodiscard]] std::set<std::string> inputs_of(const std::string &output) const;
+  /// Whether its frames meet those of another Input, which pairs them by their order.
+  [[nodiscard]] bool is_paired(const std::string &input) const;
 
   /// Everything that is wrong whatever the caps will be. Empty: some caps will do.
   [[nodiscard]] core::FaultList judge() const;
@@ -120,6 +125,7 @@ private:
   void apply(nlohmann::json &patch, bool last);
   void find_ports();
   void find_main_inputs();
+  void find_inputs();
   void find_extents();
   [[nodiscard]] Inference compute(const Frames &frames) const;
   [[nodiscard]] Frames with_placeholders(
@@ -134,6 +140,7 @@ private:
   core::FaultList faults_;
   std::vector<PortNode> inputs_, outputs_;
   std::map<std::string, std::string> main_inputs_;
+  std::map<std::string, std::set<std::string>> inputs_by_output_;
 
   mutable std::mutex mutex_;  // guards cache_
   mutable std::map<std::string, std::shared_ptr<const Inference>> cache_;

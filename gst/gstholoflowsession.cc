@@ -110,6 +110,7 @@ void Session::start() {
     closed_runs_.clear();
     flush_seqnum_.reset();
     upstream_seqnum_.reset();
+    qos_.clear();
   }
   if (!trace_fault.empty())
     warn_of_trace(trace_fault);

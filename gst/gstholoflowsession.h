@@ -33,6 +33,7 @@
 
 #include "gstholoflowledger.h"
 #include "gstholoflowmodel.h"
+#include "gstholoflowqos.h"
 #include "gstholoflowtrace.h"
 #include "holoflow/runtime/graph_session.hh"
 
@@ -220,6 +221,7 @@ private:
   void on_over(std::exception_ptr error);
   void throw_away();
   void end_flushing(EventPtr event);
+  bool send_qos(const OutputPort &from, EventPtr event);
   void forget_flush(InputPort &port, guint32 seqnum);
   void keep_trace(Graph &graph);
   void write_trace();
@@ -251,6 +253,7 @@ private:
   Departures departed_;  // of the run
   std::vector<ClosedRun> closed_runs_;  // whose last buffers wait at outputs
   std::optional<guint32> flush_seqnum_;  // of the FLUSH_START that was sent on last
+  std::map<std::string, CombinedQos> qos_;  // by Input
   std::optional<guint32> upstream_seqnum_;  // of the event that went to all inputs last
   guint32 eos_seqnum_ = GST_SEQNUM_INVALID;  // of the EOS that came last
   std::set<Once> said_;  // since start()

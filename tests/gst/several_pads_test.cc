@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gst_support.hh"
@@ -272,6 +273,84 @@ TEST_F(SeveralPads, FlushesOfOneInputLetTheOthersGoOn) {
   gst_element_send_event(pipeline.get(), gst_event_new_eos());
   EXPECT_TRUE(pipeline.wait_for(GST_MESSAGE_EOS));
   EXPECT_THAT(pipeline.errors(), IsEmpty());
+}
+
+/// QOS events that reach the element, by their lateness in milliseconds.
+class ReceivedQos {
+public:
+  explicit ReceivedQos(GstElement *element) : pad_(gst_element_get_static_pad(element, "src")) {
+    gst_pad_add_probe(pad_, GST_PAD_PROBE_TYPE_EVENT_UPSTREAM, probe, this, nullptr);
+  }
+  ~ReceivedQos() { gst_object_unref(pad_); }
+  [[nodiscard]] std::vector<int64_t> take() { return std::exchange(late_, {}); }
+
+private:
+  static GstPadProbeReturn probe(GstPad *, GstPadProbeInfo *info, gpointer self) {
+    GstEvent *event = GST_PAD_PROBE_INFO_EVENT(info);
+    GstClockTimeDiff late = 0;
+    if (GST_EVENT_TYPE(event) != GST_EVENT_QOS)
+      return GST_PAD_PROBE_OK;
+    gst_event_parse_qos(event, nullptr, nullptr, &late, nullptr);
+    static_cast<ReceivedQos *>(self)->late_.push_back(late / static_cast<int64_t>(GST_MSECOND));
+    return GST_PAD_PROBE_OK;
+  }
+
+  GstPad *pad_;
+  std::vector<int64_t> late_;
+};
+
+void send_qos(Pipeline &pipeline, const char *sink, int64_t late_ms, uint64_t at_ms) {
+  GstPad *pad = gst_element_get_static_pad(pipeline.element(sink), "sink");
+  gst_pad_push_event(
+      pad,
+      gst_event_new_qos(
+          GST_QOS_TYPE_UNDERFLOW, 1.0, late_ms * static_cast<int64_t>(GST_MSECOND),
+          at_ms * GST_MSECOND));
+  gst_object_unref(pad);
+}
+
+TEST_F(SeveralPads, LatenessOfTheOutputsIsThatOfTheLatest) {
+  Pipeline pipeline(
+      bin(one_and_two) + source(5) +
+      "! identity name=i ! h.sink h.src_x ! fakesink name=fx h.src_y ! fakesink name=fy");
+  ReceivedQos qos(pipeline.element("i"));
+  ASSERT_TRUE(pipeline.run());
+  send_qos(pipeline, "fx", 5, 0);
+  EXPECT_THAT(qos.take(), ElementsAre(5)) << "nobody else has told anything";
+  for (uint64_t round = 1; round <= 20; ++round) {
+    send_qos(pipeline, "fy", 30, 40 * round);
+    send_qos(pipeline, "fx", 10, 40 * round + 1);
+    EXPECT_THAT(qos.take(), ElementsAre(30)) << "one for both";
+  }
+  send_qos(pipeline, "fx", 1, 900);
+  send_qos(pipeline, "fx", 2, 940);
+  send_qos(pipeline, "fx", 3, 980);
+  EXPECT_THAT(qos.take(), ElementsAre(1, 2)) << "a silent output stops nothing";
+}
+
+TEST_F(SeveralPads, LatenessReachesTheInputsOfTheOutputOnly) {
+  Pipeline pipeline(
+      bin(two_ways) + source(5) + "! identity name=ia ! h.sink_a " + source(5) +
+      "! identity name=ib ! h.sink_b h.src_x ! fakesink name=fx h.src_y ! fakesink name=fy");
+  ReceivedQos a(pipeline.element("ia")), b(pipeline.element("ib"));
+  ASSERT_TRUE(pipeline.run());
+  send_qos(pipeline, "fx", 7, 0);
+  send_qos(pipeline, "fy", 8, 0);
+  EXPECT_THAT(a.take(), ElementsAre(7));
+  EXPECT_THAT(b.take(), ElementsAre(8));
+}
+
+// Upstream would leave out frames of one input, and all that follow would meet wrong partners.
+TEST_F(SeveralPads, LatenessStaysAwayFromInputsThatArePaired) {
+  Pipeline pipeline(
+      bin(two_and_two) + source(5) + "! identity name=ia ! h.sink_a " + source(5) +
+      "! identity name=ib ! h.sink_b h.src_x ! fakesink name=fx h.src_y ! fakesink name=fy");
+  ReceivedQos a(pipeline.element("ia")), b(pipeline.element("ib"));
+  ASSERT_TRUE(pipeline.run());
+  send_qos(pipeline, "fx", 7, 0);
+  send_qos(pipeline, "fy", 8, 0);
+  EXPECT_THAT(a.take(), IsEmpty());
+  EXPECT_THAT(b.take(), IsEmpty());
 }
 
 TEST_F(SeveralPads, AnEventHasItsOwnPlaceAtEachOutput) {
