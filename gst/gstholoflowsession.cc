@@ -30,8 +30,8 @@ constexpr std::array moves{
     Move{State::Ready, State::Waiting},    Move{State::Ready, State::Running},
     Move{State::Running, State::Draining}, Move{State::Running, State::Ready},
     Move{State::Draining, State::Ready},   Move{State::Running, State::Failed},
-    Move{State::Draining, State::Failed},  Move{State::Ready, State::Failed},
-    Move{State::Flushing, State::Ready},   Move{State::Flushing, State::Waiting},
+    Move{State::Draining, State::Failed},  Move{State::Flushing, State::Ready},
+    Move{State::Flushing, State::Waiting},
 };
 
 }  // namespace

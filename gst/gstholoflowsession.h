@@ -2,12 +2,14 @@
 // The graph behind the ports: one for each element.
 //
 //   Stopped ── start() ──► Waiting ── caps on every input ──► Ready ── a buffer ──► Running
-//                             ▲                               ▲  ▲                  │   │
-//                             └────── other caps ─────────────┘  │ the run is over  │   │ every
-//                             input
-//   Flushing: from a pad's FLUSH_START, or its deactivation,     ├──────────────────┘   │ has ended
-//             to the last pad's FLUSH_STOP                       └────── Draining ◄─────┘
-//   Failed:   a task ended the run; until a flush or stop()
+//                             ▲                               │ ▲ ▲                  │   │
+//                             └────────── other caps ─────────┘ │ │ the run is over  │   │
+//                                                               │ └──────────────────┘   │
+//                                                               └─ Draining ◄────────────┘
+//                                                                     every input has ended
+//   Flushing: from a pad's FLUSH_START, or its deactivation, to the last pad's FLUSH_STOP; then
+//             Ready, or Waiting where there is no graph
+//   Failed:   a task ended the run, Running or Draining; until a flush or stop()
 //
 // A run is one life of the scheduler's threads: it begins with the first buffer and ends when its
 // inputs have ended (EOS, other caps), when everything is to come out (DRAIN, SEGMENT_DONE, gaps)

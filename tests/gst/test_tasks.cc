@@ -87,6 +87,29 @@ public:
   }
 };
 
+/// Cannot begin a run.
+class CannotBegin final : public core::ISyncTask {
+public:
+  void begin_run() override { throw std::runtime_error("it was told not to begin"); }
+  core::OpResult execute(core::SyncCtx &) override { return core::OpResult::Eof; }
+};
+
+class CannotBeginFactory final : public core::ISyncTaskFactory {
+public:
+  core::InferResult infer(
+      std::span<const core::TDesc> inputs, const nlohmann::json &) const override {
+    core::InferResult result;
+    result.input_descs.assign(inputs.begin(), inputs.end());
+    result.output_descs.assign(inputs.begin(), inputs.end());
+    return result;
+  }
+  std::unique_ptr<core::ISyncTask> create(
+      std::span<const core::TDesc>, const nlohmann::json &,
+      const core::SyncCreateCtx &) const override {
+    return std::make_unique<CannotBegin>();
+  }
+};
+
 }  // namespace
 
 namespace holoflow::gst {
@@ -102,6 +125,7 @@ void register_tasks(core::Registry &registry) {
           throw std::runtime_error("this frame begins with 99");
         std::memcpy(outputs[0].data(), inputs[0].data(), inputs[0].desc.num_bytes());
       });
+  registry.register_sync("CannotBegin", std::make_unique<CannotBeginFactory>());
   registry.register_sync("Counter", std::make_unique<CounterFactory>());
   // Takes frames and gives none.
   core::add_kernel(
